@@ -1,0 +1,10 @@
+"""One file per framework: how that framework spells the same neuron.
+
+`TorchAdapter` and `JaxAdapter` are what an adapter subclasses; importing them imports neither torch nor JAX.
+"""
+
+from .base import Adapter, Case, Unsupported
+from .jax_adapter import JaxAdapter
+from .torch_adapter import TorchAdapter
+
+__all__ = ["Adapter", "Case", "JaxAdapter", "TorchAdapter", "Unsupported"]

@@ -1,0 +1,185 @@
+"""The contract between the harness and an adapter: what is asked (Case), who answers (Adapter), what is driven (Program)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snnbench.kernels.spec import NeuronSpec
+
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
+WORKLOADS = ("linear-lif", "lif")
+INPUTS = ("spikes", "dense")
+
+
+class Unsupported(Exception):
+    """An adapter raises this, with the reason as its text, when its framework cannot do what a case asks."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons)."""
+
+    framework: str
+    construction: str = "default"
+    mode: str = "eager"
+    device: str = "cpu"
+    workload: str = "linear-lif"
+    neuron: NeuronSpec = field(default_factory=NeuronSpec)
+    layers: int = 1
+    neurons: int = 256
+    time_steps: int = 50
+    batch: int = 16
+    precision: str = "fp32"
+    input: str = "spikes"
+    bias: bool = True
+    input_grad: bool = True
+    seed: int = 0
+
+    @property
+    def framework_variant(self) -> str:
+        """`framework:construction+mode`, defaults left out."""
+        parts = [part for part, default in ((self.construction, "default"), (self.mode, "eager")) if part != default]
+        return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "Case":
+        return cls(**{**values, "neuron": NeuronSpec(**values["neuron"])})
+
+
+@dataclass
+class Gradients:
+    """Gradients of one call as float32 arrays: weights (outputs, inputs) and biases (outputs,) by layer, input (T, B, K)."""
+
+    weights: list[np.ndarray]
+    biases: list[np.ndarray]
+    input: np.ndarray | None
+
+
+class Adapter(ABC):
+    """What every adapter declares. Subclass TorchAdapter or JaxAdapter, not this."""
+
+    name: str
+    requires: tuple[str, ...] = ()
+    distribution: str | None = None
+    """The distribution whose version is reported; default: the first of `requires`."""
+    constructions: tuple[str, ...] = ("default",)
+    modes: tuple[str, ...] = ("eager",)
+    devices: tuple[str, ...] = ("cpu", "cuda")
+
+    def supports(self, case: Case) -> str | None:
+        """The reason why this framework cannot run `case`, in words for the user; None if it can."""
+        return None
+
+    def current_scale(self, spec: NeuronSpec) -> float:
+        """The factor by which currents must be multiplied because the framework divides its input by it."""
+        return 1.0
+
+    def refuses(self, case: Case) -> str | None:
+        """`supports` plus what the harness itself can tell from the declarations above."""
+        if case.construction not in self.constructions:
+            return f"{self.name} has no construction {case.construction!r} (it has {', '.join(self.constructions)})"
+        if case.mode not in self.modes:
+            return f"{self.name} has no mode {case.mode!r} (it has {', '.join(self.modes)})"
+        if case.device.split(":")[0] not in self.devices:
+            return f"{self.name} does not run on {case.device}"
+        if case.precision == "tf32" and case.device == "cpu":
+            return "TF32 exists on CUDA devices only"
+        reason = self.supports(case)
+        if reason is None and not is_power_of_two(scale := self.current_scale(case.neuron)):
+            reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
+        return reason
+
+    @abstractmethod
+    def prepare(self, case: Case, threads: int) -> None:
+        """Set the framework's global switches (threads, TF32, matmul precision) for this case."""
+
+    @abstractmethod
+    def program(self, case: Case) -> "Program":
+        """Build the network of `case` on its device, weights not yet loaded."""
+
+
+class Program(ABC):
+    """One network on one device, as the worker drives it. Calls may return before the work is done; `wait` waits."""
+
+    device_clock = "process"
+    """What `device_timer` measures: `events` (CUDA events) or `process` (CPU time of this process, all threads)."""
+
+    @abstractmethod
+    def load(self, weights: list[np.ndarray], biases: list[np.ndarray | None]) -> None:
+        """Set weights (outputs, inputs) and biases (outputs,), float32, layer by layer."""
+
+    @abstractmethod
+    def put_input(self, array: np.ndarray) -> Any:
+        """Move a float32 (T, B, K) input to the device in the case's precision; currents of `lif` are scaled here."""
+
+    @abstractmethod
+    def put_upstream(self, array: np.ndarray, result: Any) -> Any:
+        """Move the float32 (T, B, N) gradient of the loss by the spikes to the device, in the dtype of `result`'s spikes."""
+
+    @abstractmethod
+    def forward(self, x: Any) -> Any:
+        """Spikes with everything kept that backward needs. The result goes to `wait`, `spikes` and `backward`."""
+
+    @abstractmethod
+    def backward(self, result: Any, upstream: Any) -> Any:
+        """Fresh gradients of weights, biases and (if the case says so) input."""
+
+    @abstractmethod
+    def inference(self, x: Any) -> Any:
+        """Spikes, nothing kept."""
+
+    @abstractmethod
+    def step(self, x: Any, upstream: Any) -> Any:
+        """Forward, backward and an SGD update with learning rate 0."""
+
+    @abstractmethod
+    def wait(self, result: Any) -> None:
+        """Return once everything in `result` is computed."""
+
+    @abstractmethod
+    def spikes(self, result: Any) -> list[np.ndarray]:
+        """Spikes as new float32 arrays (T, B, N): of every layer for a forward result, of the last for inference."""
+
+    @abstractmethod
+    def gradients(self, result: Any) -> Gradients:
+        """What `backward` gave, as new arrays, scale factors undone."""
+
+    def release(self, result: Any) -> None:
+        """Forget gradients of an earlier call, outside the clock."""
+
+    @abstractmethod
+    def argument_bytes(self) -> int:
+        """Bytes of weights and biases on the device."""
+
+    @abstractmethod
+    def result_bytes(self, result: Any) -> int:
+        """Bytes of what a call handed back: spikes of a forward, gradients of a backward."""
+
+    @abstractmethod
+    def matmul(self, rows: int, inner: int, columns: int, dtype: str):
+        """A function that multiplies (rows, inner) by (inner, columns) once and waits; for measuring ceilings."""
+
+    @abstractmethod
+    def copy(self, count: int):
+        """A function that copies `count` float32 numbers once and waits; for measuring ceilings."""
+
+    def device_timer(self):
+        """A timer with start(), stop() and, after a wait, seconds(); None: the worker uses process CPU time."""
+        return None
+
+    def memory_probe(self):
+        """A device memory probe with reset() and peak(); None: the worker reads the host's high-water mark."""
+        return None
+
+    def facts(self, result: Any) -> dict[str, Any]:
+        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings."""
+        return {}
+
+
+def is_power_of_two(value: float) -> bool:
+    return value > 0 and float(np.frexp(value)[0]) == 0.5

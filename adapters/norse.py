@@ -1,0 +1,61 @@
+"""Norse's `LIFBox` step, lifted over time by `SNN` (https://norse.github.io).
+
+The step multiplies its input by dt/τ = 1 − decay, so the currents are scaled by the inverse.
+"""
+
+from .base import Case
+from .torch_adapter import TorchAdapter
+
+
+class Norse(TorchAdapter):
+    name = "norse"
+    requires = ("torch", "norse")
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset not in ("soft", "hard", "none"):
+            return f"LIFBox has no reset {spec.reset!r}"
+        if spec.surrogate != "superspike" or spec.slope != 1:
+            return "Norse's superspike ignores its slope (alpha) and other surrogates differ"
+        if spec.decay == 1 or spec.max_spikes > 1:
+            return "LIFBox always leaks and gives one spike a step"
+        return None
+
+    def current_scale(self, spec) -> float:
+        return 1 / (1 - spec.decay) if spec.decay < 1 else 1.0
+
+    def neuron(self, spec, features):
+        import torch
+        from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
+        from norse.torch.functional.reset import reset_subtract
+        from norse.torch.module.snn import SNN
+
+        def spike_of(z):
+            return z.detach() if spec.detach_reset else z
+
+        reset = {
+            "soft": lambda z, v, v_reset, v_th: reset_subtract(spike_of(z), v, v_reset, v_th),
+            "hard": lambda z, v, v_reset, v_th: v * (1 - spike_of(z)),
+            "none": lambda z, v, v_reset, v_th: v,
+        }[spec.reset]
+        parameters = LIFBoxParameters(
+            tau_mem_inv=torch.tensor(1 - spec.decay),
+            v_th=torch.tensor(spec.threshold),
+            method="super",
+            alpha=torch.tensor(1.0),
+            reset_method=reset,
+        )
+
+        def rest(current):
+            v = torch.zeros(current.shape[1:], device=current.device, dtype=current.dtype)
+            return LIFBoxFeedForwardState(v=v)
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.snn = SNN(lif_box_feed_forward_step, rest, parameters, dt=1.0)
+
+            def forward(self, currents):
+                return self.snn(currents)[0]
+
+        return Spikes()

@@ -1,0 +1,58 @@
+"""Which adapters there are: the built-in ones, those of installed packages, and single files named by the user.
+
+Nothing here imports an adapter except `load`, which only workers call.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from .base import Adapter
+
+BUILT_IN = {
+    "torch": "snnbench.adapters.torch_loop:TorchLoop",
+    "snntorch": "snnbench.adapters.snntorch:SnnTorch",
+    "norse": "snnbench.adapters.norse:Norse",
+    "sinabs": "snnbench.adapters.sinabs:Sinabs",
+    "rockpool": "snnbench.adapters.rockpool:Rockpool",
+    "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
+    "spyx": "snnbench.adapters.spyx:Spyx",
+    "jax": "snnbench.adapters.jax_scan:JaxScan",
+}
+
+ENTRY_POINT_GROUP = "snnbench.adapters"
+
+
+def references() -> dict[str, str]:
+    """`name → module:Class` of every installed adapter, without importing any."""
+    found = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {**found, **BUILT_IN}
+
+
+def load(reference: str) -> Adapter:
+    """The adapter behind `module:Class` or `path/to/file.py:Class`.
+
+    Raises ImportError or AttributeError as the import does; TypeError if the class is no adapter.
+    """
+    source, _, name = reference.rpartition(":")
+    if source.endswith(".py"):
+        spec = importlib.util.spec_from_file_location("snnbench_adapter_" + Path(source).stem, source)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(source)
+    adapter = getattr(module, name)
+    if not (isinstance(adapter, type) and issubclass(adapter, Adapter)):
+        raise TypeError(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
+    if not isinstance(getattr(adapter, "name", None), str):
+        raise TypeError(f"{reference} has no name")
+    return adapter()
+
+
+def source_hash(reference: str) -> str:
+    """SHA-256 of the file that holds the adapter: part of what makes a finished record count as done."""
+    source = reference.rpartition(":")[0]
+    path = source if source.endswith(".py") else importlib.util.find_spec(source).origin
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

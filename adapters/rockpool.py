@@ -1,0 +1,66 @@
+"""Rockpool's `LIFNeuronTorch`: no synapse, no recurrence, batch first (https://rockpool.ai).
+
+Time constant, threshold and bias are trainable by default; here they are constants.
+"""
+
+import math
+
+from .base import Case
+from .surrogates import derivative
+from .torch_adapter import TorchAdapter
+
+
+class Rockpool(TorchAdapter):
+    name = "rockpool"
+    requires = ("torch", "rockpool.nn.modules")
+    distribution = "rockpool"
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset != "soft" or spec.detach_reset:
+            return "LIFNeuronTorch only subtracts, with gradient"
+        if spec.decay == 1:
+            return "LIFNeuronTorch always leaks"
+        return None
+
+    def neuron(self, spec, features):
+        import torch
+        from rockpool.nn.modules import LIFNeuronTorch
+        from rockpool.parameters import Constant
+
+        slope_at = derivative(spec, torch)
+
+        class Spike(torch.autograd.Function):
+            """Rockpool's calling convention: (v, threshold, window, max_spikes_per_dt)."""
+
+            @staticmethod
+            def forward(ctx, v, threshold, window, most):
+                ctx.save_for_backward(v, threshold)
+                return torch.floor(v / threshold).clamp(min=0).minimum(most.to(v.device))
+
+            @staticmethod
+            def backward(ctx, gradient):
+                v, threshold = ctx.saved_tensors
+                return gradient * slope_at(v - threshold), None, None, None
+
+        def constant(value):
+            return Constant(torch.tensor(value))
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lif = LIFNeuronTorch(
+                    features[-1],
+                    tau_mem=constant(-1 / math.log(spec.decay)),
+                    threshold=constant(spec.threshold),
+                    bias=constant(0.0),
+                    dt=1.0,
+                    spike_generation_fn=Spike,
+                    max_spikes_per_dt=torch.tensor(float(spec.max_spikes)),
+                )
+
+            def forward(self, currents):
+                self.lif.reset_state()
+                return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+
+        return Spikes()

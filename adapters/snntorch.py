@@ -1,0 +1,49 @@
+"""snnTorch's `Leaky`, one call per step (https://snntorch.readthedocs.io).
+
+Its own `subtract` reset takes θ off *after* the decay (that is `soft-undecayed`, detached), so for `soft` the reset
+is applied here to the membrane that `Leaky` hands out, as its `reset_mechanism="none"` is meant for.
+"""
+
+from .base import Case
+from .torch_adapter import TorchAdapter
+
+
+class SnnTorch(TorchAdapter):
+    name = "snntorch"
+    requires = ("torch", "snntorch")
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset not in ("soft", "hard", "none"):
+            return f"Leaky has no reset {spec.reset!r}"
+        if spec.reset == "hard" and not spec.detach_reset:
+            return "Leaky's hard reset is always detached"
+        if spec.surrogate not in ("superspike", "atan") or spec.max_spikes > 1:
+            return "offered here with the surrogates superspike and atan, one spike a step"
+        return None
+
+    def neuron(self, spec, features):
+        import torch
+        from snntorch import Leaky, surrogate
+
+        gradient = {
+            "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
+            "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
+        }[spec.surrogate]()
+        mechanism = "zero" if spec.reset == "hard" else "none"
+
+        class Loop(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.leaky = Leaky(spec.decay, threshold=spec.threshold, spike_grad=gradient, reset_mechanism=mechanism)
+
+            def forward(self, currents):
+                mem, spikes = torch.zeros_like(currents[0]), []
+                for current in currents.unbind(0):
+                    spike, mem = self.leaky(current, mem)
+                    if spec.reset == "soft":
+                        mem = mem - spec.threshold * (spike.detach() if spec.detach_reset else spike)
+                    spikes.append(spike)
+                return torch.stack(spikes)
+
+        return Loop()

@@ -1,0 +1,51 @@
+"""SpikingJelly's `LIFNode` in multi-step mode (https://spikingjelly.readthedocs.io), version 2."""
+
+from .base import Case
+from .torch_adapter import TorchAdapter
+
+
+class SpikingJelly(TorchAdapter):
+    name = "spikingjelly"
+    requires = ("torch", "spikingjelly.activation_based.neuron")
+    distribution = "spikingjelly"
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset not in ("soft", "hard"):
+            return f"LIFNode has no reset {spec.reset!r}"
+        if spec.surrogate not in ("superspike", "atan", "sigmoid") or spec.max_spikes > 1:
+            return "offered here with the surrogates superspike, atan and sigmoid, one spike a step"
+        if spec.surrogate == "superspike" and spec.slope != 1:
+            return "SuperSpike(alpha) scales the height with the slope; only slope 1 is the same"
+        if spec.decay == 1:
+            return "LIFNode always leaks (IFNode is another neuron)"
+        return None
+
+    def neuron(self, spec, features):
+        import torch
+        from spikingjelly.activation_based import neuron, surrogate
+
+        gradient = {
+            "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
+            "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
+            "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
+        }[spec.surrogate]()
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lif = neuron.LIFNode(
+                    tau=1 / (1 - spec.decay),
+                    decay_input=False,
+                    v_threshold=float(spec.threshold),
+                    v_reset=0.0 if spec.reset == "hard" else None,
+                    detach_reset=spec.detach_reset,
+                    surrogate_function=gradient,
+                    step_mode="m",
+                )
+
+            def forward(self, currents):
+                self.lif.reset()
+                return self.lif(currents)
+
+        return Spikes()

@@ -1,0 +1,60 @@
+"""Surrogate derivatives σ'(u), u = v − threshold: the formulas of `snnbench.kernels.spec`, written once for torch, JAX and NumPy."""
+
+import math
+
+
+def derivative(spec, xp):
+    """σ' as a function of an array u; `xp` is torch, jax.numpy or numpy."""
+    k = spec.slope
+    return {
+        "superspike": lambda u: 1 / (1 + k * xp.abs(u)) ** 2,
+        "atan": lambda u: 1 / (1 + (math.pi * k * u) ** 2),
+        "sigmoid": lambda u: k * xp.exp(-k * xp.abs(u)) / (1 + xp.exp(-k * xp.abs(u))) ** 2,
+        "triangle": lambda u: (1 - k * xp.abs(u)).clip(0),
+        "rectangle": lambda u: k * xp.where(xp.abs(u) < 0.5 / k, xp.ones_like(u), xp.zeros_like(u)),
+        "exponential": lambda u: k / 2 * xp.exp(-k * xp.abs(u)),
+        "straight-through": lambda u: xp.ones_like(u),
+    }[spec.surrogate]
+
+
+def torch_spike(spec):
+    """An autograd Function class: `apply(v)` fires at v ≥ threshold (counts up to max_spikes), its backward is σ'."""
+    import torch
+
+    slope_at = derivative(spec, torch)
+
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.save_for_backward(v)
+            if spec.max_spikes > 1:
+                return torch.floor(v / spec.threshold).clamp(0, spec.max_spikes)
+            return (v >= spec.threshold).to(v.dtype)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (v,) = ctx.saved_tensors
+            return gradient * slope_at(v - spec.threshold)
+
+    return Spike
+
+
+def jax_spike(spec):
+    """A function v → spikes with σ' as its derivative."""
+    import jax
+    import jax.numpy as jnp
+
+    slope_at = derivative(spec, jnp)
+
+    @jax.custom_jvp
+    def spike(v):
+        if spec.max_spikes > 1:
+            return jnp.clip(jnp.floor(v / spec.threshold), 0, spec.max_spikes)
+        return (v >= spec.threshold).astype(v.dtype)
+
+    @spike.defjvp
+    def spike_jvp(primals, tangents):
+        (v,), (change,) = primals, tangents
+        return spike(v), change * slope_at(v - spec.threshold).astype(v.dtype)
+
+    return spike

@@ -1,0 +1,39 @@
+"""A plain PyTorch loop: what a user writes without any framework."""
+
+from .base import Case
+from .surrogates import torch_spike
+from .torch_adapter import TorchAdapter
+
+
+class TorchLoop(TorchAdapter):
+    name = "torch"
+
+    def neuron(self, spec, features):
+        import torch
+
+        spike = torch_spike(spec).apply
+        subtract = spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
+
+        def reset(v, s):
+            if spec.reset == "none":
+                return v
+            if spec.reset == "hard-straight":
+                return v - (v * s).detach()
+            s = s.detach() if spec.detach_reset else s
+            return v * (1 - s) if spec.reset == "hard" else v - subtract * s
+
+        class Loop(torch.nn.Module):
+            def forward(self, currents):
+                v, spikes = torch.zeros_like(currents[0]), []
+                for current in currents.unbind(0):
+                    v = spec.decay * v + current
+                    spikes.append(spike(v))
+                    v = reset(v, spikes[-1])
+                return torch.stack(spikes)
+
+        return Loop()
+
+    def supports(self, case: Case) -> str | None:
+        if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
+            return "a hard reset after a count of spikes is not defined"
+        return None

@@ -1,0 +1,5 @@
+"""Names what a rejected network does instead."""
+
+
+def diagnose(problem, borders, gradients, limit) -> str | None:
+    return None

@@ -1,0 +1,1 @@
+"""What runs inside a framework's environment: standard library, NumPy, adapters and the framework, nothing else."""

@@ -1,0 +1,76 @@
+"""What a worker may use: cores, memory, and neither network nor pip."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+ATTEMPTS: list[str] = []
+"""Forbidden things that something in this process tried, even if it swallowed the refusal."""
+
+
+def usable_cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def use_cores(count: int) -> list[int]:
+    """Bind this process to the first `count` of its cores (0: all). Thread variables do not bind XLA; affinity does."""
+    cores = usable_cores()
+    if count and count < len(cores):
+        cores = cores[:count]
+        os.sched_setaffinity(0, cores)
+    return cores
+
+
+def limit_memory(size: int) -> None:
+    """Refuse private writable memory beyond `size` bytes, so that an allocation fails instead of the machine."""
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when the harness dies, however it dies."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+class ForbiddenInWorker(RuntimeError):
+    """Raised where a framework tries to install something or to reach the network."""
+
+
+def forbid_network_and_pip() -> None:
+    """Refuse connections and pip. A package on PyPI runs `pip install --force-reinstall` when imported: samna's stub."""
+    sys.modules["samna"] = None
+    os.environ["PIP_NO_INDEX"] = "1"
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, arguments: tuple) -> None:
+    if event == "socket.connect":
+        address = arguments[1]
+        if isinstance(address, tuple):
+            _forbid(f"a network connection to {address[0]}:{address[1]}")
+    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        words = _words(arguments)
+        if any(Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.") for word in words):
+            _forbid(f"a package installation ({' '.join(words)[:200]})")
+
+
+def _words(arguments: tuple) -> list[str]:
+    """The command line of a process-starting audit event, whatever its form."""
+    words: list[str] = []
+    for argument in arguments[:2]:
+        parts = argument if isinstance(argument, list | tuple) else [argument]
+        for part in parts:
+            text = os.fsdecode(part) if isinstance(part, str | bytes | os.PathLike) else ""
+            words += text.split()
+    return words
+
+
+def _forbid(what: str) -> None:
+    ATTEMPTS.append(what)
+    raise ForbiddenInWorker(f"tried to start {what}; workers may not")

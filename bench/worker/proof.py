@@ -1,0 +1,155 @@
+"""Proves that a framework computes the network of a case: small problem, time axis, then the case's own size."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from snnbench.adapters.base import Adapter, Case
+
+from ..diagnose import diagnose
+from ..judge import Limits, Verdict, judge, limits
+from ..problem import Problem, calibrate, generate, proved, small
+from .errors import is_out_of_memory
+
+SETTLE_SECONDS = 0.2
+"""How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
+
+
+@dataclass
+class Stage:
+    """One judged problem of the proof."""
+
+    name: str
+    case: Case
+    verdict: Verdict
+
+    def as_dict(self) -> dict:
+        verdict = {**asdict(self.verdict), "passed": self.verdict.passed, "grad_error": self.verdict.grad_error}
+        sizes = {key: getattr(self.case, key) for key in ("time_steps", "batch", "neurons", "precision", "input")}
+        return {"name": self.name, **sizes, **verdict}
+
+
+@dataclass
+class Proof:
+    stages: list[Stage] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return all(stage.verdict.passed for stage in self.stages)
+
+    @property
+    def reason(self) -> str | None:
+        failed = next((stage for stage in self.stages if not stage.verdict.passed), None)
+        return f"{failed.name}: {'; '.join(failed.verdict.findings)}" if failed else None
+
+    def as_dict(self) -> dict:
+        return {"passed": self.passed, "reason": self.reason, "stages": [stage.as_dict() for stage in self.stages]}
+
+
+def prove(adapter: Adapter, case: Case, gains: list[float], sleep: Callable[[float], None] = time.sleep) -> Proof:
+    """The whole proof of `case`; `gains` belong to `proved(case)`. Stops at the first stage that fails."""
+    proof = Proof()
+    for name, stage_case in _stages(case):
+        stage_gains = gains if stage_case == proved(case) else calibrate(stage_case)
+        adapter.prepare(stage_case, _threads())
+        problem = generate(stage_case, stage_gains)
+        program = adapter.program(stage_case)
+        program.load(problem.weights, problem.biases)
+        axis = name.endswith("time axis")
+        verdict = time_axis(program, problem) if axis else judge_program(program, problem, limits_of(stage_case), sleep)
+        proof.stages.append(Stage(name, stage_case, verdict))
+        if not verdict.passed:
+            break
+    adapter.prepare(case, _threads())
+    return proof
+
+
+def _stages(case: Case):
+    """fp32 first: that is what proves the constants. The time axis and the own size in the case's own precision."""
+    for precision in dict.fromkeys(["fp32", case.precision]):
+        for kind in dict.fromkeys(["spikes", case.input]):
+            yield f"small problem, {precision}, {kind}", small(replace(case, precision=precision), kind)
+    yield f"small problem, {case.precision}, time axis", small(case)
+    yield f"own size, {case.precision}", proved(case)
+
+
+def limits_of(case: Case) -> Limits:
+    inputs = 1 if case.workload == "lif" else case.neurons
+    return limits(case.precision, case.neuron, inputs, case.time_steps, case.batch)
+
+
+def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep) -> Verdict:
+    """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
+    first = program.forward(program.put_input(problem.other_input))
+    program.wait(first)
+    upstream = None
+    try:
+        upstream = program.put_upstream(problem.upstream, first)
+        program.wait(program.backward(first, upstream))
+    except Exception as error:  # a wrong forward is named before the backward that fails because of it
+        if is_out_of_memory(error):
+            raise
+    program.release(first)
+    result = program.forward(program.put_input(problem.input))
+    program.wait(result)
+    borders = program.spikes(result)
+    verdict, gradients = judge(problem, problem.input, borders, None, limit), None
+    if verdict.passed:
+        try:
+            done = program.backward(result, upstream)
+            program.wait(done)
+            gradients = program.gradients(done)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            verdict.findings.append(f"backward fails: {type(error).__name__}: {error}")
+            return verdict
+        verdict = judge(problem, problem.input, borders, gradients, limit)
+    if not verdict.passed:
+        sleep(SETTLE_SECONDS)
+        later = program.spikes(result)
+        if any(not np.array_equal(a, b) for a, b in zip(borders, later, strict=True)):
+            verdict.findings.insert(0, "the spikes still changed after the call was waited for: asynchronous without a sync")
+        elif named := diagnose(problem, borders, gradients, limit):
+            verdict.findings.insert(0, named)
+    return verdict
+
+
+def time_axis(program, problem: Problem) -> Verdict:
+    """Six forwards that show which axis is time: repeated, changed late, changed early, with another input."""
+    verdict = Verdict()
+    x, other = problem.input, problem.other_input
+    half = len(x) // 2
+    future, past = x.copy(), x.copy()
+    future[half:, 0] = other[half:, 0]
+    past[:half, :-1] = other[:half, :-1]
+
+    def call(array):
+        result = program.inference(program.put_input(array))
+        program.wait(result)
+        return program.spikes(result)[-1]
+
+    call(other)  # tuned and discarded
+    y, y_future, y_past = call(x), call(future), call(past)
+    call(other)
+    again = call(x)
+    verdict.firing_rate = float(y.mean())
+    if not np.array_equal(again, y):
+        verdict.findings.append("the same input gave other spikes when repeated: state leaks between calls")
+    if not (np.array_equal(y_future[:, 1:], y[:, 1:]) and np.array_equal(y_past[:, -1], y[:, -1])):
+        verdict.findings.append("batch items influence each other (is the batch axis scanned as time?)")
+    if not np.array_equal(y_future[:half], y[:half]):
+        verdict.findings.append("looks ahead: a later input changes earlier spikes")
+    if np.count_nonzero(y_future[half:, 0] != y[half:, 0]) < 3:
+        verdict.findings.append("does not react to its input")
+    if np.count_nonzero(y_past[half:, :-1] != y[half:, :-1]) < 3:
+        verdict.findings.append("has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)")
+    return verdict
+
+
+def _threads() -> int:
+    from .limits import usable_cores
+
+    return len(usable_cores())

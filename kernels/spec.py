@@ -1,0 +1,84 @@
+"""What a neuron computes, independent of who computes it.
+
+All neurons are one recurrence over time steps t, with p[-1] = 0 and currents x:
+
+    v[t] = decay · p[t-1] + x[t]          membrane potential before the spike
+    s[t] = 1 if v[t] ≥ threshold else 0   (or the count floor(v/threshold), clipped to max_spikes)
+    p[t] = reset(v[t], s[t])              membrane potential after the spike
+
+    reset                p[t]                                  gradient
+    soft                 v − threshold·s                       through s unless detach_reset
+    hard                 v·(s = 0)                             s is a constant if detach_reset
+    none                 v                                     –
+    soft-undecayed       v − (threshold/decay)·s               as soft; the subtraction is not decayed (Spyx `nn.LIF`)
+    hard-straight        v·(s = 0)                             ∂p/∂v = 1: the reset is invisible (lava-dl)
+
+The derivative of the spike is replaced by a surrogate σ'(u), u = v − threshold, with slope k:
+
+    superspike           1 / (1 + k|u|)²                       Zenke & Ganguli 2018
+    atan                 1 / (1 + (πku)²)                      Fang et al. 2021 (their α = 2k)
+    sigmoid              k·σ(ku)·(1 − σ(ku))
+    triangle             max(0, 1 − k|u|)
+    rectangle            k if |u| < 1/(2k) else 0              Wu et al. 2018
+    exponential          k/2 · exp(−k|u|)                      Shrestha & Orchard 2018
+    straight-through     1
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+
+RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
+SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
+
+
+@dataclass(frozen=True)
+class NeuronSpec:
+    """One neuron of the family in this module's docstring.
+
+    Raises ValueError, naming the field and what would be right, when a value is outside its domain.
+    """
+
+    reset: str = "soft"
+    detach_reset: bool = False
+    decay: float = 0.9375
+    threshold: float = 1.0
+    surrogate: str = "superspike"
+    slope: float = 1.0
+    max_spikes: int = 1
+
+    def __post_init__(self):
+        if self.reset not in RESETS:
+            raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
+        if self.surrogate not in SURROGATES:
+            raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"decay = {self.decay} must be above 0 and at most 1")
+        if not 0 < self.threshold < float("inf"):
+            raise ValueError(f"threshold = {self.threshold} must be a positive number")
+        if not 0 < self.slope < float("inf"):
+            raise ValueError(f"slope = {self.slope} must be a positive number")
+        if self.max_spikes < 1:
+            raise ValueError(f"max_spikes = {self.max_spikes} must be at least 1")
+
+    def with_reset(self, reset: str) -> "NeuronSpec":
+        return replace(self, reset=reset)
+
+    def label(self) -> str:
+        """The short name if this is a named neuron, else the fields that differ from the named one with its reset."""
+        for name, spec in NEURONS.items():
+            if spec == self:
+                return name
+        base = NEURONS[self.reset]
+        different = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != getattr(base, f.name)]
+        return f"{self.reset}({', '.join(different)})"
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+NEURONS = {
+    "soft": NeuronSpec(reset="soft"),
+    "hard": NeuronSpec(reset="hard", detach_reset=True),
+    "none": NeuronSpec(reset="none"),
+    "soft-undecayed": NeuronSpec(reset="soft-undecayed"),
+    "hard-straight": NeuronSpec(reset="hard-straight", detach_reset=True),
+}
