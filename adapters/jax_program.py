@@ -104,10 +104,10 @@ class JaxProgram(Program):
         return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
 
     def _train(self, parameters, x, upstream, learning_rate):
-        spikes, pullback, _ = self._vjp(parameters, x)
+        _, pullback, borders = self._vjp(parameters, x)
         gradients = pullback(upstream)
         updated = jax.tree_util.tree_map(lambda p, g: p - (learning_rate * g).astype(p.dtype), parameters, gradients[0])
-        return spikes, updated, gradients[1:]
+        return borders, updated, gradients[1:]
 
     # -- calls -----------------------------------------------------------------------------------------------
 
@@ -123,8 +123,8 @@ class JaxProgram(Program):
         return Result(x, [self._inference(self.parameters, x)])
 
     def step(self, x, upstream):
-        spikes, updated, given = self._step(self.parameters, x, upstream, self._learning_rate)
-        return Result(x, [spikes], updated=(updated, given))
+        borders, updated, given = self._step(self.parameters, x, upstream, self._learning_rate)
+        return Result(x, borders, updated=(updated, given))
 
     def wait(self, result):
         jax.block_until_ready((result.borders, result.residuals, result.gradients, result.updated))
@@ -148,7 +148,7 @@ class JaxProgram(Program):
 
     def result_bytes(self, result):
         if result.updated is not None:
-            return _bytes((result.borders, result.updated))
+            return _bytes((result.borders[-1], result.updated))
         return _bytes(result.borders[-1]) + _bytes(result.gradients)
 
     def facts(self, result):

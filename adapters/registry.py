@@ -6,6 +6,7 @@ Nothing here imports an adapter except `load`, which only workers call.
 import hashlib
 import importlib
 import importlib.util
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def load(reference: str) -> Adapter:
     """
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
+        sys.path.append(str(Path(source).parent))  # last, so that a file named like a framework does not hide it
         spec = importlib.util.spec_from_file_location("snnbench_adapter_" + Path(source).stem, source)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -48,7 +49,6 @@ class TorchProgram(Program):
         self.weights = [weight for weight, _ in pairs]
         self.biases = [bias for _, bias in pairs]
         self.parameters = [p for p in self.weights + self.biases if p is not None]
-        self.optimizer = torch.optim.SGD(self.parameters, lr=0.0) if self.parameters else None
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if case.precision == "amp-bf16" else nullcontext()
 
     @property
@@ -95,12 +95,17 @@ class TorchProgram(Program):
                 x = layer(x)
         return Result(x, [x])
 
+    @cached_property
+    def optimizer(self):
+        """Made at the first step: importing torch.optim takes a second that no framework should answer for."""
+        return torch.optim.SGD(self.parameters, lr=0.0)
+
     def step(self, x, upstream):
-        if self.optimizer is not None:
-            self.optimizer.zero_grad(set_to_none=True)
+        if not self.parameters:
+            return self.backward(self.forward(x), upstream)
+        self.optimizer.zero_grad(set_to_none=True)
         result = self.backward(self.forward(x), upstream)
-        if self.optimizer is not None:
-            self.optimizer.step()
+        self.optimizer.step()
         return result
 
     def wait(self, result):

@@ -75,7 +75,7 @@ def judge(problem, x: np.ndarray, borders: list[np.ndarray], gradients, limit: L
     if verdict.findings:
         return verdict
 
-    judged, rows = problem.judged_part(), problem.rows
+    judged, rows, x = problem.judged_part(), problem.rows, problem.judged_input(x)
     seen = borders if rows is None else [border[:, :, rows] for border in borders]
     layers = oracle.forward(judged, x, seen) if rows is None or len(borders) == 1 else _layers_apart(judged, x, borders)
     for index, layer in enumerate(layers):

@@ -51,8 +51,12 @@ class Problem:
     def neurons(self) -> int:
         return self.upstream.shape[2]
 
+    def judged_input(self, x: np.ndarray) -> np.ndarray:
+        """What the judged rows see of an input: all of it, but where currents are given only their own."""
+        return x if self.weights or self.rows is None else x[:, :, self.rows]
+
     def judged_part(self) -> "Problem":
-        """The same with only the judged rows of each layer's weights and of the upstream gradient kept."""
+        """The same with only the judged rows of each layer's weights kept."""
         if self.rows is None:
             return self
         return replace(

@@ -12,6 +12,7 @@ from ..diagnose import diagnose
 from ..judge import Limits, Verdict, judge, limits
 from ..problem import Problem, calibrate, generate, proved, small
 from .errors import is_out_of_memory
+from .limits import usable_cores
 
 SETTLE_SECONDS = 0.2
 """How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
@@ -53,7 +54,7 @@ def prove(adapter: Adapter, case: Case, gains: list[float], sleep: Callable[[flo
     proof = Proof()
     for name, stage_case in _stages(case):
         stage_gains = gains if stage_case == proved(case) else calibrate(stage_case)
-        adapter.prepare(stage_case, _threads())
+        adapter.prepare(stage_case, len(usable_cores()))
         problem = generate(stage_case, stage_gains)
         program = adapter.program(stage_case)
         program.load(problem.weights, problem.biases)
@@ -62,7 +63,7 @@ def prove(adapter: Adapter, case: Case, gains: list[float], sleep: Callable[[flo
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
-    adapter.prepare(case, _threads())
+    adapter.prepare(case, len(usable_cores()))
     return proof
 
 
@@ -148,8 +149,3 @@ def time_axis(program, problem: Problem) -> Verdict:
         verdict.findings.append("has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)")
     return verdict
 
-
-def _threads() -> int:
-    from .limits import usable_cores
-
-    return len(usable_cores())

@@ -1,0 +1,35 @@
+"""`snnbench adapters`: who is here and what they can spell."""
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from .. import survey
+from .options import Adapters, Json, adapter_files
+
+
+def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
+    """List every adapter: version, environment, devices, variants, and which neurons it can spell, or why not."""
+    found = survey.survey_adapters(adapter_files(adapter))
+    environment = survey.survey_environment()
+    if as_json:
+        entries = [{key: value for key, value in entry.items() if key != "refusals"} for entry in found.values()]
+        print(json.dumps({"environment": environment["name"], "devices": environment["devices"], "adapters": entries}, indent=1))
+        return
+    neurons = next(iter(found.values()))["neurons"]
+    table = Table()
+    for name in ("framework", "version", "environment", "devices", "variants", *neurons):
+        table.add_column(name, no_wrap=name in ("framework", "version"))
+    reasons = []
+    for entry in found.values():
+        problem = entry.get("error") or (f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None)
+        devices = ", ".join(device for device in entry["devices"] if device in environment["devices"])
+        cells = ["✓" if reason is None else "–" for reason in entry["neurons"].values()] if not problem else ["" for _ in neurons]
+        variants = ", ".join(f"{c}+{m}" for c in entry["constructions"] for m in entry["modes"])
+        table.add_row(entry["name"], entry["version"] or "", problem or environment["name"], devices, variants, *cells)
+        reasons += [f"{entry['name']}, {name}: {reason}" for name, reason in entry["neurons"].items() if reason]
+    console = Console()
+    console.print(table)
+    for reason in reasons:
+        console.print(f"  [dim]{reason}[/]", highlight=False)

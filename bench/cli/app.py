@@ -1,0 +1,34 @@
+"""Collects the verbs into one command."""
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import adapters, check, doctor, init, plan, report, run
+
+app = typer.Typer(
+    name="snnbench",
+    help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
+    epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed or implausible time, "
+    "6 nothing measured, 130 interrupted. Start with: snnbench init, then snnbench run --config experiment.toml",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"snnbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """Proved, then measured."""
+
+
+for verb in (run.run, plan.plan, check.check, adapters.adapters, doctor.doctor, report.report, init.init):
+    app.command()(verb)

@@ -1,0 +1,88 @@
+"""`snnbench check`: the proof alone."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from snnbench.adapters.base import Case
+from snnbench.kernels.spec import NEURONS
+
+from .. import exit_codes, proving, survey
+from ..config import ConfigError, nearest, parse_neuron
+from ..report import units
+from .options import Adapters, Json, adapter_files
+
+
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Frameworks [default: all].", show_default=False)] = None,
+    neuron: Annotated[list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")] = "cpu",
+    precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
+    workload: Annotated[str, typer.Option(help="linear-lif or lif.")] = "linear-lif",
+    input: Annotated[str, typer.Option(help="spikes or dense.")] = "spikes",
+    layers: Annotated[int, typer.Option(min=1)] = 1,
+    neurons: Annotated[int, typer.Option(min=1)] = 256,
+    time_steps: Annotated[int, typer.Option(min=1)] = 50,
+    batch: Annotated[int, typer.Option(min=1)] = 16,
+    bias: bool = True,
+    adapter: Adapters = [],
+    as_json: Json = False,
+) -> None:
+    """Prove that frameworks compute the same network as the float64 oracle, without timing anything."""
+    files = adapter_files(adapter)
+    found = survey.survey_adapters(files)
+    wanted = names or [name for name, entry in found.items() if not files or entry["reference"] in files]
+    for name in wanted:
+        if name not in found:
+            raise ConfigError(f"unknown framework {name!r}{nearest(name, found)} (there are {', '.join(found)})")
+    try:
+        specs = [parse_neuron(value) for value in neuron or NEURONS]
+        sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
+        axes = {"device": device, "workload": workload, "input": input, **sizes}
+        cases = [proving.checked_case(Case(n, neuron=s, precision=p, **axes)) for n in wanted for s in specs for p in precision]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    environment = survey.survey_environment()
+    console = Console(stderr=True)
+    results = []
+    for planned in survey.plan_cases(cases, files, environment["devices"]):
+        if console.is_terminal:
+            console.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
+        results.append(proving.prove_apart(planned))
+    if as_json:
+        print(json.dumps([result.as_dict() for result in results], indent=1))
+    else:
+        Console().print(_table(results))
+        for result in results:
+            if result.status not in ("ok", "unsupported"):
+                Console().print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
+
+
+def _exit_code(statuses: list[str], named: bool) -> int:
+    """A framework that is not installed is an error only to somebody who asked for it."""
+    if not named:
+        statuses = [status for status in statuses if status != "env_error"]
+    if "check_failed" in statuses:
+        return exit_codes.REJECTED
+    if any(status not in ("ok", "unsupported") for status in statuses):
+        return exit_codes.FAILED
+    return exit_codes.FINE if "ok" in statuses else exit_codes.NOTHING
+
+
+def _table(results) -> Table:
+    table = Table()
+    columns = ("framework", "neuron", "precision", "verdict", "wrong decisions", "gradient error", "firing rate", "reason")
+    for name in columns:
+        table.add_column(name, justify="right" if name in columns[4:7] else "left", no_wrap=name == "framework")
+    for result in results:
+        case, last = result.case, result.last_stage
+        verdict = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}.get(result.status, f"[red]{result.status}[/]")
+        figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])] if last else [""] * 3
+        reason = "" if result.status == "ok" else escape(result.reason or "")
+        table.add_row(case.framework_variant, case.neuron.label(), case.precision, verdict, *figures, reason)
+    return table

@@ -1,0 +1,37 @@
+"""`snnbench doctor`: is this a machine to measure on?"""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .. import machine, survey
+from .options import Json
+
+
+def doctor(
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
+    environment = survey.survey_environment()
+    facts = {"machine": machine.describe_machine(), "load": machine.load(), "environment": environment}
+    device = "cuda" if "cuda" in environment["devices"] else "cpu"
+    if calibrate:
+        facts["ceilings"] = {device: survey.calibrate(device)}
+    advice = machine.advice(facts["machine"], facts["load"])
+    if as_json:
+        print(json.dumps({**facts, "advice": advice}, indent=1))
+        return
+    console = Console(highlight=False)
+    console.print(f"machine      {machine.label(facts['machine'])}, {facts['machine']['system']}, hash {facts['machine']['hash']}")
+    console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {', '.join(environment['devices'])}")
+    console.print(f"load         {facts['load']['load_average'][0]:.2f} in the last minute")
+    for rates in facts.get("ceilings", {}).values():
+        for size, rate in rates["copy_bytes_per_s"].items():
+            console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
+        for name, rate in rates["matmul_flops_per_s"].items():
+            console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
+    for sentence in advice:
+        console.print(f"[yellow]note[/]         {sentence}")

@@ -1,0 +1,24 @@
+"""`snnbench init`: a first config."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..config import ConfigError, json_schema
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.toml"),
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of configs instead, for editors.")] = False,
+) -> None:
+    """Write a commented config to start from."""
+    if schema:
+        print(json.dumps(json_schema(), indent=1))
+        return
+    if path.exists():
+        raise ConfigError(f"{path}: exists already; name another file")
+    path.write_text(files("snnbench").joinpath("starter.toml").read_text())
+    typer.echo(f"wrote {path}; now: snnbench run --config {path}")

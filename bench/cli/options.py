@@ -1,0 +1,43 @@
+"""Options that several verbs share, and what they have in common behind them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import survey
+from ..config import ConfigError, Experiment, check_reference, load_config
+from ..plan import PlannedCase, expand, select
+
+Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file (see snnbench init).", show_default=False)]
+Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
+Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
+Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+
+
+def adapter_files(references: list[str]) -> list[str]:
+    """Checked references of `--adapter`, with absolute paths."""
+    return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
+
+
+def load_plan(config: Path, settings: list[str], only: str, references: list[str]) -> tuple[Experiment, dict, list[PlannedCase]]:
+    """Config, environment and planned cases. Raises ConfigError; writes nothing."""
+    experiment = load_config(config, settings)
+    given = adapter_files(references)
+    files = [*experiment.adapters, *given]
+    environment = survey.survey_environment()
+    adapters = survey.survey_adapters(files)
+    for entry in adapters.values():  # an adapter named on the command line is meant to run
+        named = {text.partition(":")[0] for text in experiment.grid.framework}
+        if entry["reference"] in given and not named & {entry["name"], "all"}:
+            experiment.grid.framework.append(entry["name"])
+    cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
+    planned = survey.plan_cases(cases, files, environment["devices"])
+    if only:
+        planned = select(planned, only)
+    if not planned:
+        raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
+    if all(case.status for case in planned):
+        raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
+    return experiment, environment, planned

@@ -1,0 +1,56 @@
+"""`snnbench plan`: the cases, which are done, an estimate. Runs nothing."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..machine import describe_machine
+from ..plan import estimate_seconds
+from ..report import units
+from ..runner import Runner
+from ..worker.errors import RETRIED
+from .options import Adapters, Config, Json, Only, Settings, load_plan
+
+
+def plan(
+    config: Config,
+    out: Annotated[Path | None, typer.Option(help="Where results would go [default: results/local/NAME].", show_default=False)] = None,
+    settings: Settings = [],
+    only: Only = "",
+    adapter: Adapters = [],
+    as_json: Json = False,
+) -> None:
+    """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
+    experiment, environment, planned = load_plan(config, settings, only, adapter)
+    folder = out or Path("results/local") / experiment.name
+    measure = experiment.measure
+    runner = Runner(folder, planned, measure, experiment.seed, environment, describe_machine())
+    entries, seconds = [], 0.0
+    for item in planned:
+        records = [runner.finished(item, round) for round in range(measure.rounds)]
+        done = sum(record is not None and record.status not in RETRIED for record in records)
+        over = item.status or (records[0] is not None and records[0].status not in ("ok", *RETRIED))
+        left = 0 if over else measure.rounds - done
+        seconds += estimate_seconds(item.case, left, measure.budget) if left else 0.0
+        state = item.status or ("done" if over or not left else "to do")
+        entries.append({"case_id": item.id, "case": item.case.as_dict(), "state": state, "reason": item.reason, "rounds_left": left})
+    if as_json:
+        print(json.dumps({"name": experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries}, indent=1))
+        return
+    table = Table()
+    for name in ("framework", "neuron", "workload", "sizes", "precision", "device", "state"):
+        table.add_column(name)
+    for item, entry in zip(planned, entries, strict=True):
+        case = item.case
+        sizes = f"N={case.neurons} T={case.time_steps} B={case.batch} L={case.layers}"
+        state = entry["state"] + (f": {item.reason}" if item.reason else f", {entry['rounds_left']} rounds" if entry["rounds_left"] else "")
+        table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes, case.precision, case.device, state)
+    console = Console()
+    console.print(table)
+    console.print(f"{len(planned)} cases, {measure.rounds} rounds; about {units.duration(seconds)} (an estimate), results in {folder}")
+
+

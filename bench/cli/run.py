@@ -1,0 +1,60 @@
+"""`snnbench run`: plan, prove, measure, write."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from filelock import FileLock, Timeout
+from rich.console import Console
+
+from .. import exit_codes
+from ..config import ConfigError
+from ..machine import describe_machine
+from ..report.files import write_report
+from ..report.terminal import print_tables
+from ..runner import Runner
+from ..store import write_atomically
+from .options import Adapters, Config, Only, Settings, load_plan
+from .progress import Progress
+
+
+def run(
+    config: Config,
+    out: Annotated[Path | None, typer.Option(help="Where results go [default: results/local/NAME].", show_default=False)] = None,
+    settings: Settings = [],
+    only: Only = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
+    adapter: Adapters = [],
+) -> None:
+    """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
+    experiment, environment, planned = load_plan(config, settings, only, adapter)
+    folder = out or Path("results/local") / experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _locked(folder):
+        write_atomically(folder / "config.toml", config.read_text())
+        runner = Runner(folder, planned, experiment.measure, experiment.seed, environment, describe_machine(), fresh)
+        interrupted = False
+        with Progress(len(planned) * experiment.measure.rounds, experiment.measure.budget) as progress:
+            try:
+                for finished in runner.run():
+                    progress.show(finished)
+            except KeyboardInterrupt:
+                interrupted = True
+        rows = write_report(folder, experiment.name, {case.id for case in planned})
+    console = Console()
+    print_tables(rows, console)
+    console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", highlight=False, soft_wrap=True)
+    if interrupted:
+        raise KeyboardInterrupt
+    raise typer.Exit(exit_codes.of_rows(rows))
+
+
+def _locked(folder: Path):
+    """One run per folder: two would measure each other. The kernel frees the lock however a run dies."""
+    lock = FileLock(folder / "run.lock")
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(f"{folder}: another run is writing there; wait for it or choose another --out") from None

@@ -1,0 +1,20 @@
+"""What the exit status of the command line means; documented in the README, relied on by CI."""
+
+from .report.rows import Row
+
+FINE, INTERNAL, USAGE, FAILED, REJECTED, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 6, 130
+
+_REJECTED = ("check_failed", "implausible")
+_FAILED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")
+
+
+def of_rows(rows: list[Row]) -> int:
+    """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
+    statuses = {record.status for row in rows for record in row.records}
+    if statuses & set(_REJECTED):
+        return REJECTED
+    if statuses & set(_FAILED):
+        return FAILED
+    if not any(row.estimates for row in rows):
+        return NOTHING
+    return FINE

@@ -1,0 +1,163 @@
+"""Starts one worker process, waits for it without using the cores it measures on, and says how it ended."""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+TAIL = 4096
+
+
+@dataclass
+class Outcome:
+    """Events that the worker reported; exit code or signal; why it was stopped, if it was; the end of its output."""
+
+    events: list[dict] = field(default_factory=list)
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    host_ran_out: bool = False
+    output_tail: str = ""
+    duration_s: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.events) and self.events[-1]["part"] == "end"
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        return self.events[-1]["cpu_seconds"] if self.complete else None
+
+    def answer(self, part: str) -> dict:
+        """The event of a worker that was asked one thing. Raises RuntimeError with its last words if it did not answer."""
+        for event in self.events:
+            if event["part"] == part:
+                return event
+        raise RuntimeError(self.output_tail.strip().splitlines()[-1] if self.output_tail.strip() else "the worker gave no answer")
+
+
+def launch(verb: str, job: dict, scratch: Path, timeout: float, memory_bytes: int, environment: dict[str, str]) -> Outcome:
+    """Run `python -m snnbench.worker VERB` to its end or to `timeout` seconds, then kill everything it started.
+
+    `scratch` is made for this worker and removed afterwards, whatever happens.
+    """
+    scratch.mkdir(parents=True)
+    try:
+        return _launch(verb, job, scratch, timeout, memory_bytes, environment)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _launch(verb, job, scratch, timeout, memory_bytes, environment):
+    events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
+    job = {**job, "parent": os.getpid(), "memory_bytes": memory_bytes, "events": str(events)}
+    job_file.write_text(json.dumps(job))
+    killed_before = _kernel_kills()
+    start = time.monotonic()
+    with open(output, "wb") as stream:
+        process = subprocess.Popen(
+            # -P: a user's file named like a framework, in the current folder, must not hide the framework.
+            [sys.executable, "-P", "-m", "snnbench.worker", verb, str(job_file)],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env={**os.environ, **environment, "TMPDIR": str(scratch)},
+            start_new_session=True,
+        )
+    outcome = Outcome()
+    try:
+        outcome.timed_out = not _ended_within(process, timeout)
+    finally:
+        _kill_all(process)
+    outcome.duration_s = time.monotonic() - start
+    code = process.returncode
+    outcome.exit_code, outcome.signal = (None, -code) if code < 0 else (code, None)
+    outcome.host_ran_out = outcome.signal == signal.SIGKILL and not outcome.timed_out and _kernel_kills() > killed_before
+    outcome.events = _read_events(events)
+    outcome.output_tail = _tail(output)
+    return outcome
+
+
+def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
+    """Sleep until the process ends; False if it did not in time. Popen's own wait would poll on the measured cores."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(timeout * 1e3))
+    finally:
+        os.close(handle)
+
+
+def _kill_all(process: subprocess.Popen) -> None:
+    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save."""
+    try:
+        descendants = psutil.Process(process.pid).children(recursive=True)
+    except psutil.Error:
+        descendants = []
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    for descendant in descendants:
+        try:
+            descendant.kill()
+        except psutil.Error:
+            pass
+    process.wait()
+
+
+def _read_events(path: Path) -> list[dict]:
+    """Whole lines only: a killed worker may have been in the middle of one."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _tail(path: Path) -> str:
+    """The last 4 KiB of output, the user's home folder taken out."""
+    with open(path, "rb") as stream:
+        stream.seek(max(path.stat().st_size - TAIL, 0))
+        text = stream.read().decode("utf-8", "replace")
+    return text.replace(str(Path.home()), "~").replace(str(path.parent), "SCRATCH")
+
+
+def _kernel_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def worker_environment(device: str, threads: int) -> dict[str, str]:
+    """Environment variables that make all frameworks use the same device and cores, and none the network."""
+    count = str(threads or len(os.sched_getaffinity(0)))
+    cuda, _, index = device.partition(":")
+    visible = {"CUDA_VISIBLE_DEVICES": ""} if cuda == "cpu" else {}
+    return {
+        "OMP_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+        "JAX_PLATFORMS": cuda,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        "PIP_NO_INDEX": "1",
+        "PYTHONHASHSEED": "0",
+        **visible,
+    }

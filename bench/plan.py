@@ -1,0 +1,135 @@
+"""Experiment → cases: the grid, what each adapter says of it, and the order of the rounds."""
+
+import hashlib
+import itertools
+import json
+import random
+import re
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+
+from snnbench.adapters.base import Case
+from snnbench.kernels.spec import NeuronSpec
+
+from .config import ConfigError, Experiment, nearest, parse_neuron
+
+AXES = ("device", "workload", "neuron", "layers", "neurons", "time_steps", "batch", "precision", "input", "bias", "input_grad")
+GROWING = ("layers", "neurons", "time_steps", "batch")
+"""Axes along which a case only gets bigger."""
+
+
+@dataclass
+class PlannedCase:
+    """A case, who runs it, and the reason if it is known beforehand that nobody can."""
+
+    case: Case
+    adapter: dict
+    status: str | None = None
+    reason: str | None = None
+
+    @property
+    def id(self) -> str:
+        return case_id(self.case)
+
+
+def case_id(case: Case) -> str:
+    """SHA-256 (16 hex digits) of the canonical JSON of the case: all of it, the neuron's numbers included."""
+    return hashlib.sha256(json.dumps(case.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def expand(experiment: Experiment, adapters: dict[str, dict], devices: list[str], where: str) -> list[Case]:
+    """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant."""
+    grid = experiment.grid
+    variants = [variant for text in grid.framework for variant in resolve_framework(text, adapters, where)]
+    axes = {axis: getattr(grid, axis) for axis in AXES}
+    axes["device"] = grid.device or (["cuda"] if "cuda" in devices else ["cpu"])
+    cases: dict[Case, None] = {}
+    for point in itertools.product(*axes.values()):
+        for framework, construction, mode in variants:
+            case = Case(framework, construction, mode, seed=experiment.seed, **dict(zip(AXES, point, strict=True)))
+            case = canonical(case)
+            if not any(_matches(case, entry) for entry in experiment.exclude):
+                cases[case] = None
+    return list(cases)
+
+
+def canonical(case: Case) -> Case:
+    """Axes that mean nothing for a workload get one value, so that no case is measured twice under two names."""
+    if case.workload == "lif":
+        return replace(case, layers=1, bias=False, input_grad=True)
+    return case
+
+
+def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
+    """`name:construction+mode` as (name, construction, mode); `all` as every adapter's default. Raises ConfigError."""
+    if text == "all" and "all" not in adapters:
+        return [(name, adapter["constructions"][0], "eager") for name, adapter in adapters.items()]
+    name, _, variant = text.partition(":")
+    if name not in adapters:
+        raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
+    adapter = adapters[name]
+    construction, mode = adapter["constructions"][0], "eager"
+    for word in filter(None, re.split(r"\+", variant)):
+        if word in adapter["modes"]:
+            mode = word
+        elif word in adapter["constructions"]:
+            construction = word
+        else:
+            known = [*adapter["constructions"], *adapter["modes"]]
+            raise ConfigError(f"{where} = {text!r}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})")
+    return [(name, construction, mode)]
+
+
+def _matches(case: Case, entry: dict) -> bool:
+    """Whether every key of an exclude entry equals the case's value (a list: one of its values)."""
+    for key, wanted in entry.items():
+        options = wanted if isinstance(wanted, list) else [wanted]
+        value = getattr(case, key)
+        if isinstance(value, NeuronSpec):
+            options = [parse_neuron(option) for option in options]
+        if value not in options:
+            return False
+    return True
+
+
+def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
+    """Cases that match `framework=norse,neurons=2*`: every part, with shell wildcards. Raises ConfigError."""
+    wanted = []
+    known = [field.name for field in fields(Case)]
+    for part in expression.split(","):
+        key, equals, pattern = (word.strip() for word in part.partition("="))
+        if not equals or key not in known:
+            raise ConfigError(f"--only {expression}: {part.strip()!r} must look like key=value{nearest(key, known)} ({', '.join(known)})")
+        wanted.append((key, pattern))
+    return [p for p in cases if all(fnmatchcase(_text(getattr(p.case, key)), pattern) for key, pattern in wanted)]
+
+
+def _text(value) -> str:
+    return value.label() if isinstance(value, NeuronSpec) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def order(cases: list[PlannedCase], rounds: int, seed: int) -> list[tuple[int, PlannedCase]]:
+    """(round, case) pairs: every round has every case, in an order of its own that the seed decides."""
+    pairs = []
+    for round in range(rounds):
+        shuffled = list(cases)
+        random.Random(f"{seed} {round}").shuffle(shuffled)
+        pairs += [(round, planned) for planned in shuffled]
+    return pairs
+
+
+def dominated(case: Case, failed: list[tuple[Case, str]]) -> str | None:
+    """Why a case need not be tried: a smaller one of the same kind ran out of memory or time."""
+    for smaller, status in failed:
+        rest = {axis: getattr(case, axis) for axis in GROWING}
+        same_kind = replace(smaller, **rest) == case
+        if same_kind and smaller != case and all(getattr(smaller, axis) <= getattr(case, axis) for axis in GROWING):
+            sizes = ", ".join(f"{axis} = {getattr(smaller, axis)}" for axis in GROWING)
+            return f"the smaller case {sizes} ended as {status}"
+    return None
+
+
+def estimate_seconds(case: Case, rounds: int, budget: float) -> float:
+    """A guess of what a case takes: start and imports, proof, and the budget it may use. An estimate, not a promise."""
+    start, proof = 3.0, 0.5 + 1e-10 * case.time_steps * case.batch * min(case.neurons, 2048) ** 2 * case.layers
+    return rounds * (start + budget) + proof

@@ -1,0 +1,1 @@
+"""Records → table, CSV and one HTML file."""

@@ -1,0 +1,157 @@
+"""Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from snnbench.adapters.base import Case
+
+from ..stats import Estimate, drift, estimate, outliers
+from ..store import Record
+from ..worker.errors import worst
+from ..worker.phases import PHASES
+
+
+@dataclass
+class Row:
+    """All records of one case on one machine, rounds in order."""
+
+    case: Case
+    records: list[Record]
+    rank: int | None = None
+    ratio: float | None = None
+    """Step time over the best step time of the same group; None if the row may not be ranked."""
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Record:
+        """The record of the round that proved and weighed."""
+        return self.records[0]
+
+    @property
+    def status(self) -> str:
+        return worst(record.status for record in self.records)
+
+    @property
+    def reason(self) -> str | None:
+        return next((record.reason for record in self.records if record.status == self.status and record.reason), None)
+
+    @property
+    def proved(self) -> bool:
+        return bool(self.first.proof and self.first.proof["passed"])
+
+    @property
+    def rankable(self) -> bool:
+        """Proved, nothing refused, and a step time in hand."""
+        return self.status == "ok" and self.proved and "step" in self.estimates
+
+    def phase_status(self, phase: str) -> str | None:
+        found = [record.parts[phase].status for record in self.records if phase in record.parts]
+        return worst(status for status in found if status) if any(found) else None
+
+    def rounds_of(self, phase: str, clock: str = "wall") -> list[list[float]]:
+        """Samples in seconds, one list per round that has them."""
+        parts = [record.parts.get(phase) for record in self.records]
+        return [getattr(part.samples, clock) for part in parts if part is not None and part.samples is not None]
+
+    def median(self, phase: str, clock: str) -> float | None:
+        rounds = [samples for samples in self.rounds_of(phase, clock) if samples]
+        return float(np.median([np.median(samples) for samples in rounds])) if rounds else None
+
+    def floor(self, phase: str) -> float | None:
+        floors = [record.parts[phase].floor_s for record in self.records if phase in record.parts]
+        return max((value for value in floors if value), default=None)
+
+    def part_seconds(self, name: str) -> float | None:
+        """Of the first round: the only cold one."""
+        part = self.first.parts.get(name)
+        return part.seconds if part is not None and part.status == "ok" else None
+
+    @cached_property
+    def peak_memory(self) -> int | None:
+        return max((figures["peak_bytes"] for figures in self.first.memory.values()), default=None)
+
+    @cached_property
+    def extra_memory(self) -> int | None:
+        return max((figures["extra_bytes"] for figures in self.first.memory.values()), default=None)
+
+    @property
+    def own_size(self) -> dict | None:
+        """The proof's verdict at the case's own size."""
+        stages = self.first.proof["stages"] if self.first.proof else []
+        return stages[-1] if stages and stages[-1]["name"].startswith("own size") else None
+
+    def quality(self) -> list[str]:
+        """Flags that a reader should know before trusting the step time."""
+        flags = []
+        samples = self.rounds_of("step")
+        if samples and min(map(len, samples)) < 7:
+            flags.append("few_samples")
+        if any(r.parts["step"].samples.stop_reason != "converged" for r in self.records if _sampled(r)):
+            flags.append("not_converged")
+        if any(abs(drift(r.parts["step"].samples.wall, r.parts["step"].samples.at)) > 0.05 for r in self.records if _sampled(r)):
+            flags.append("drift")
+        if samples and sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)):
+            flags.append("outliers")
+        if any((r.monitor.get("foreign_cores") or 0) > 0.25 for r in self.records):
+            flags.append("shared_cpu")
+        return flags
+
+
+def _sampled(record: Record) -> bool:
+    return "step" in record.parts and record.parts["step"].samples is not None
+
+
+def comparison_group(row: Row) -> tuple:
+    """Rows with the same key differ in nothing but the framework: only these are ranked together."""
+    case = row.case.as_dict()
+    for key in ("framework", "construction", "mode"):
+        del case[key]
+    case["neuron"] = tuple(case["neuron"].items())
+    return (row.first.machine["hash"], *case.items())
+
+
+def rows_of(records: list[Record]) -> list[Row]:
+    """One row per case and machine, ranked within its group; of several measurements of a case the newest counts."""
+    cases: dict[tuple, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
+    rows = []
+    for versions in cases.values():
+        newest = max(versions.values(), key=lambda same: max(record.started_at for record in same))
+        newest.sort(key=lambda record: record.round)
+        row = Row(newest[0].typed_case, newest)
+        row.estimates = {phase: estimate(rounds) for phase in PHASES if (rounds := row.rounds_of(phase))}
+        rows.append(row)
+    groups: dict[tuple, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[comparison_group(row)].append(row)
+    for group in groups.values():
+        _rank(group)
+    keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
+    rows.sort(key=lambda row: (keys[comparison_group(row)], row.first.machine["hash"], row.rank or 10**6, row.case.framework_variant))
+    return rows
+
+
+def _rank(group: list[Row]) -> None:
+    ranked = sorted((row for row in group if row.rankable), key=lambda row: row.estimates["step"].median)
+    for place, row in enumerate(ranked, start=1):
+        row.rank, row.ratio = place, row.estimates["step"].median / ranked[0].estimates["step"].median
+
+
+def _group_order(case: Case) -> tuple:
+    return (
+        case.device,
+        case.workload,
+        case.neuron.label(),
+        case.precision,
+        case.layers,
+        case.neurons,
+        case.time_steps,
+        case.batch,
+        case.input,
+        case.bias,
+        case.input_grad,
+    )

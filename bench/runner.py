@@ -1,0 +1,188 @@
+"""Runs a plan: rounds, worker processes, records, resume. A case never disappears: it ends as a record with a status."""
+
+import hashlib
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from snnbench import __version__
+
+from . import plan
+from .config import Measure
+from .launch import Outcome, launch, worker_environment
+from .monitor import Monitor
+from .problem import problem_id, proved
+from .store import Record, fold, record_path, remove_leftovers, unfinished_part, write_record
+from .worker.errors import RETRIED, memory_status, worst
+
+ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
+
+
+@dataclass
+class Finished:
+    """One (round, case) that is through: its record, whether it was there already, and how many are still to do."""
+
+    record: Record
+    resumed: bool
+    remaining: int
+
+
+class Runner:
+    """Holds everything that is the same for all cases of a run. `folder` must be locked by the caller."""
+
+    def __init__(self, folder: Path, cases: list[plan.PlannedCase], measure: Measure, seed: int, environment: dict, machine: dict,
+                 fresh: bool = False):
+        self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
+        self.environment, self.machine, self.fresh = {k: v for k, v in environment.items() if k != "packages"}, machine, fresh
+        self.packages = environment["packages"]
+        self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
+        self.outcomes: dict[str, Record] = {}
+        self.null_s: float | None = None
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def done_key(self, planned: plan.PlannedCase) -> str:
+        """Hash of what a finished record must share with this run to count: measuring, adapter file, environment, machine."""
+        settings = self.measure.model_dump(exclude={"rounds"})
+        parts = [settings, planned.adapter.get("source_sha256"), self.environment["hash"], self.machine["hash"]]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+    def finished(self, planned: plan.PlannedCase, round: int) -> Record | None:
+        """What an earlier run recorded for this case and round, if it can be read and is comparable."""
+        path = record_path(self.folder, planned.id, round, self.done_key(planned))
+        try:
+            return Record.model_validate_json(path.read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    # -- the run ---------------------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Finished]:
+        """Every (round, case), in seeded order. Interrupting the iteration leaves all finished records in place."""
+        remove_leftovers(self.folder)
+        shutil.rmtree(self.folder / "scratch", ignore_errors=True)
+        pairs = plan.order(self.cases, self.measure.rounds, self.seed)
+        failed: list = []
+        remaining = len(pairs)
+        for round, planned in pairs:
+            first = self.outcomes.get(planned.id)
+            if round and first is not None and first.status != "ok":
+                continue  # its first round said why there are no times
+            earlier = self.finished(planned, round)
+            resumed = earlier is not None and earlier.status not in RETRIED and not self.fresh
+            record = earlier if resumed else self._case(planned, round, failed, earlier.attempt + 1 if earlier else 1)
+            if not round:
+                self.outcomes[planned.id] = record
+            if record.status in ENDS_WHAT_IS_BIGGER:
+                failed.append((planned.case, record.status))
+            remaining -= 1 if round or record.status == "ok" else self.measure.rounds
+            yield Finished(record, resumed, remaining)
+
+    def _case(self, planned, round, failed, attempt) -> Record:
+        started = datetime.now(UTC)
+        if planned.status:
+            record = self._record(planned, round, attempt, started, Outcome(), {"status": planned.status, "reason": planned.reason})
+        elif reason := plan.dominated(planned.case, failed):
+            record = self._record(planned, round, attempt, started, Outcome(), {"status": "pruned", "reason": reason})
+        else:
+            record = self._measured(planned, round, attempt, started)
+        write_record(self.folder, record)
+        return record
+
+    def _measured(self, planned, round, attempt, started) -> Record:
+        if self.null_s is None:
+            self.null_s = self._launch("null", {}, planned.case.device).duration_s
+        case = planned.case
+        runs = {}
+        for name, wanted in (("own_run", case), ("proved_run", proved(case))):
+            path, outcome = self._free_run(wanted)
+            if outcome is not None and not path.exists():
+                reason = f"the oracle failed: {_last_line(outcome)}"
+                status = "timeout" if outcome.timed_out else memory_status(outcome.output_tail) or "error"
+                return self._record(planned, round, attempt, started, outcome, {"status": status, "reason": reason})
+            runs[name] = str(path)
+        job = {
+            "case": case.as_dict(),
+            "reference": planned.adapter["reference"],
+            "round": round,
+            "measure": {"budget_s": self.measure.budget, "rel_ci": self.measure.rel_ci, "threads": self.measure.threads},
+            **runs,
+        }
+        gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
+        with Monitor(gpu) as monitor:
+            try:
+                outcome = self._launch("run", job, case.device)
+            except KeyboardInterrupt:
+                ended = {"status": "interrupted", "reason": "the run was interrupted"}
+                write_record(self.folder, self._record(planned, round, attempt, started, Outcome(), ended))
+                raise
+            monitor.note_worker(outcome.cpu_seconds)
+        return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)
+
+    def _free_run(self, case) -> tuple[Path, Outcome | None]:
+        """The oracle's free run of a problem: the kept file, or a worker that makes it."""
+        path = self.folder / "problems" / f"{problem_id(case)}.npz"
+        if path.exists():
+            return path, None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        case = replace(case, device="cpu")
+        return path, self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu")
+
+    def _launch(self, verb: str, job: dict, device: str) -> Outcome:
+        surroundings = worker_environment(device, self.measure.threads)
+        return launch(verb, job, self.folder / "scratch" / verb, self.measure.timeout, self.memory_bytes, surroundings)
+
+    def _record(self, planned, round, attempt, started, outcome, folded, monitor=None) -> Record:
+        spent = sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
+        return Record(
+            snnbench=__version__,
+            case_id=planned.id,
+            case=planned.case.as_dict(),
+            round=round,
+            attempt=attempt,
+            done_key=self.done_key(planned),
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
+            adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
+            environment=self.environment,
+            machine=self.machine,
+            measure=self.measure.model_dump(),
+            monitor={**(monitor or {}), "null_s": self.null_s},
+            started_at=started.isoformat(timespec="seconds"),
+            duration_s=outcome.duration_s,
+            overhead_s=outcome.duration_s - spent if outcome.complete else None,
+            **folded,
+        )
+
+
+def verdict(outcome: Outcome, device: str) -> dict:
+    """Record fields from how a worker ended: what it reported, and if it did not come to its end, why."""
+    folded = fold(outcome.events)
+    part = unfinished_part(outcome.events)
+    if part is None:
+        return folded
+    memory = memory_status(outcome.output_tail, device) if outcome.exit_code != 0 else None
+    if outcome.timed_out:
+        status, reason = "timeout", f"no end after {outcome.duration_s:.0f} s, stopped in part {part!r}"
+    elif outcome.host_ran_out:
+        status, reason = "oom_host", f"killed by the kernel for want of memory in part {part!r}"
+    elif memory:
+        status, reason = memory, f"{_last_line(outcome)} (in part {part!r})"
+    elif outcome.signal:
+        status, reason = "crash", f"killed by {signal.Signals(outcome.signal).name} in part {part!r}"
+    else:
+        status, reason = "crash", f"exited with status {outcome.exit_code} in part {part!r} before it was through"
+    folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
+    total = worst([folded["status"], status])
+    return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
+
+
+def _last_line(outcome: Outcome) -> str:
+    lines = outcome.output_tail.strip().splitlines()
+    return lines[-1] if lines else "no output"
+

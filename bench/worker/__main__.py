@@ -1,0 +1,80 @@
+"""`python -m snnbench.worker VERB JOB`: what the harness starts, one process per piece of work.
+
+JOB is a JSON file; what comes out is a file of events, one JSON document a line, that survives a crash of the process.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from .limits import die_with_parent, forbid_network_and_pip, limit_memory
+
+
+def main() -> None:
+    verb, job = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
+    die_with_parent(job["parent"])
+    forbid_network_and_pip()
+    limit_memory(job["memory_bytes"])
+    with open(job["events"], "w") as stream:
+
+        def emit(event: dict) -> None:
+            stream.write(json.dumps(event) + "\n")
+            stream.flush()
+
+        VERBS[verb](job, emit)
+        emit({"part": "end", "cpu_seconds": time.process_time()})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # frameworks take up to a second to tear themselves down, and some crash doing it
+
+
+def run(job, emit):
+    from .run import Worker
+
+    Worker(job, emit).run()
+
+
+def free(job, emit):
+    from snnbench.adapters.base import Case
+
+    from .free import write_free_run
+
+    write_free_run(Case.from_dict(job["case"]), Path(job["path"]))
+
+
+def prove(job, emit):
+    from .run import Worker
+
+    Worker(job, emit).run_proof()
+
+
+def ceilings(job, emit):
+    from .calibrate import calibrate_device
+
+    emit({"part": "calibration", "ceilings": calibrate_device(job["device"])})
+
+
+def describe(job, emit):
+    from .describe import describe_adapters
+
+    emit({"part": "describe", "adapters": describe_adapters(job["references"], job["cases"])})
+
+
+def environment(job, emit):
+    from .describe import describe_environment
+
+    emit({"part": "environment", **describe_environment()})
+
+
+def null(job, emit):
+    """Does nothing: what remains is the harness's own cost."""
+    importlib.import_module("snnbench.worker.run")
+
+
+VERBS = {f.__name__: f for f in (run, prove, free, describe, environment, ceilings, null)}
+
+if __name__ == "__main__":
+    main()

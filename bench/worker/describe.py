@@ -1,0 +1,77 @@
+"""What an environment holds and what its adapters say of themselves, so that the harness need not import them."""
+
+import ctypes
+import hashlib
+import importlib.util
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, distributions, version
+
+from snnbench.adapters import registry
+from snnbench.adapters.base import Case
+from snnbench.kernels.spec import NEURONS
+
+from .errors import describe
+
+
+def describe_adapters(references: list[str], cases: list[dict]) -> list[dict]:
+    """One entry per reference; `refusals` gives for each of `cases` (by position) of that framework the reason, or None."""
+    return [_describe(reference, [Case.from_dict(values) for values in cases]) for reference in references]
+
+
+def _describe(reference: str, cases: list[Case]) -> dict:
+    try:
+        adapter = registry.load(reference)
+    except Exception as error:
+        return {"reference": reference, "error": describe(error)}
+    top_level = [name.split(".")[0] for name in adapter.requires]
+    missing = [name for name in dict.fromkeys(top_level) if importlib.util.find_spec(name) is None]
+    mine = [case for case in cases if case.framework == adapter.name]
+    return {
+        "reference": reference,
+        "name": adapter.name,
+        "version": _version(adapter.distribution or (top_level[-1] if top_level else "")),
+        "missing": missing,
+        "constructions": list(adapter.constructions),
+        "modes": list(adapter.modes),
+        "devices": list(adapter.devices),
+        "neurons": {name: _refusal(adapter, Case(adapter.name, neuron=spec)) for name, spec in NEURONS.items()},
+        "refusals": [_refusal(adapter, case) for case in mine],
+        "source_sha256": registry.source_hash(reference),
+    }
+
+
+def _refusal(adapter, case: Case) -> str | None:
+    """A `supports` that raises is found out when the case runs; it must not take the other adapters along."""
+    try:
+        return adapter.refuses(case)
+    except Exception:
+        return None
+
+
+def describe_environment() -> dict:
+    """Python, every installed distribution, a hash of both, and the devices that this environment can reach."""
+    packages = {d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}
+    packages = dict(sorted(packages.items()))
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
+    return {"name": "default", "hash": digest, "python": python, "packages": packages, "devices": ["cpu"] + _cuda_devices()}
+
+
+def _cuda_devices() -> list[str]:
+    """CUDA devices by the driver's own count: importing torch to ask would take seconds."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return []
+    return ["cuda"] if count.value else []
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except (PackageNotFoundError, ValueError):
+        return None

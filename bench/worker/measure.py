@@ -1,0 +1,92 @@
+"""Times one phase: warm-up, then samples on three clocks until the stopping rule is content."""
+
+import gc
+import time
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from .phases import Phase
+from .stopping import Stopping, WarmUp
+
+
+class HostClock:
+    """Wall time and CPU time of this process (all threads), in seconds. Tests pass their own."""
+
+    def wall(self) -> float:
+        return time.perf_counter_ns() * 1e-9
+
+    def process(self) -> float:
+        return time.process_time_ns() * 1e-9
+
+
+@dataclass
+class Samples:
+    """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: see
+    `device_clock`; `at`: when the call began, counted from the first sample."""
+
+    wall: list[float] = field(default_factory=list)
+    enqueue: list[float] = field(default_factory=list)
+    device: list[float] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
+    device_clock: str = "process"
+    warm_up_calls: int = 0
+    warm_up_converged: bool = False
+    stop_reason: str = ""
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+    def warnings(self) -> list[str]:
+        if self.device_clock == "events" and any(d > 1.02 * w for d, w in zip(self.device, self.wall, strict=True)):
+            return ["W-SYNC: device time exceeds wall time: the device was not waited for"]
+        return []
+
+
+def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
+    """Time `phase` for about `budget` seconds: (Samples, last result, index of its input).
+
+    The last result is handed out so that it can be held against the oracle again.
+    """
+    clock, timer = clock or HostClock(), program.device_timer()
+    samples = Samples(device_clock=program.device_clock)
+    begun = clock.wall()
+
+    def once(index):
+        state = phase.prepare(index)
+        if timer:
+            timer.start()
+        cpu, start = clock.process(), clock.wall()
+        result = phase.call(state)
+        returned = clock.wall()
+        if timer:
+            timer.stop()
+        program.wait(result)
+        ready = clock.wall()
+        device = timer.seconds() if timer else clock.process() - cpu
+        return result, start, (ready - start, returned - start, device)
+
+    gc.collect()
+    gc.disable()
+    try:
+        warm_up, index = WarmUp(0.2 * budget), 0
+        while not warm_up.done(once(index)[2][0]):
+            index += 1
+        samples.warm_up_calls, samples.warm_up_converged = len(warm_up.calls), warm_up.converged
+        stopping, first = Stopping(rel_ci, budget), None
+        while not samples.stop_reason:
+            index += 1
+            result, start, (wall, enqueue, device) = once(index)
+            first = start if first is None else first
+            samples.wall.append(wall)
+            samples.enqueue.append(enqueue)
+            samples.device.append(device)
+            samples.at.append(start - first)
+            samples.stop_reason = stopping.reason(samples.wall, clock.wall() - begun) or ""
+    finally:
+        gc.enable()
+    return samples, result, index
+
+
+def seconds(samples: Samples) -> float:
+    return float(np.median(samples.wall))

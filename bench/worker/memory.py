@@ -1,0 +1,71 @@
+"""Peak memory of one call: the device's own counters, or on a CPU the process's high-water mark."""
+
+import ctypes
+import gc
+from pathlib import Path
+
+STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class HostMemory:
+    """Resident memory of this process, by the kernel's books.
+
+    The mark is reset by the process itself: the figure that a parent gets for a child also holds the parent's own
+    memory at the time of the fork.
+    """
+
+    meaning = "host resident"
+
+    def reset(self) -> None:
+        gc.collect()
+        if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+            libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen
+        CLEAR_REFS.write_text("5")
+        self.before = _kibibytes("VmRSS")
+
+    def peak(self) -> tuple[int, int, None]:
+        """(bytes resident at reset, most bytes resident since, None)."""
+        return self.before, _kibibytes("VmHWM"), None
+
+
+def host_memory_probe() -> HostMemory | None:
+    """None where the kernel does not let a process reset its own mark."""
+    try:
+        CLEAR_REFS.write_text("5")
+        _kibibytes("VmHWM")
+    except (OSError, KeyError):
+        return None
+    return HostMemory()
+
+
+def host_peak_bytes() -> int | None:
+    try:
+        return _kibibytes("VmHWM")
+    except (OSError, KeyError):
+        return None
+
+
+def _kibibytes(key: str) -> int:
+    lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines() if ":" in line)
+    return int(lines[key].split()[0]) * 1024
+
+
+def weigh(calls, program, probe, argument_bytes: int) -> dict[str, int | None]:
+    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results.
+
+    `calls` is the phase (see `phases.py`). What its untimed part leaves behind (the graph that backward needs) counts.
+    """
+    program.wait(calls.call(calls.prepare(0)))  # compiled and allocated for once already
+    probe.reset()
+    start = probe.before
+    state = calls.prepare(0)
+    probe.reset()
+    result = calls.call(state)
+    program.wait(result)
+    before, peak, reserved = probe.peak()
+    total = argument_bytes + (before - start) + max(peak - before, 0)
+    return {
+        "peak_bytes": total,
+        "extra_bytes": max(total - argument_bytes - program.result_bytes(result), 0),
+        "reserved_bytes": reserved,
+    }

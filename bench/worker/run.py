@@ -1,0 +1,201 @@
+"""One case in one round, in a process of its own: import, build, first call, weigh, prove, time."""
+
+import importlib
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+
+from snnbench.adapters import registry
+from snnbench.adapters.base import Case, Unsupported
+
+from ..floor import floor, implausible
+from ..problem import generate, proved
+from . import errors
+from .ceilings import measure_ceilings
+from .free import free_run, read_free_run
+from .limits import ATTEMPTS, use_cores
+from .measure import sample, seconds
+from .memory import host_memory_probe, host_peak_bytes, weigh
+from .phases import PHASES, phases
+from .proof import limits_of, prove
+from .recheck import recheck
+
+
+class Ended(Exception):
+    """The case is over: its last event says how."""
+
+
+class Worker:
+    """Runs a job and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
+
+    def __init__(self, job: dict, emit):
+        self.job, self.emit = job, emit
+        self.case = Case.from_dict(job["case"])
+        self.first_round = job.get("round", 0) == 0
+
+    def run(self) -> None:
+        """Prove (in the first round) and measure."""
+        with suppress(Ended):
+            self._measured()
+
+    def run_proof(self) -> None:
+        """Prove only, with an oracle of its own."""
+        with suppress(Ended):
+            self.threads = len(use_cores(self.job["measure"]["threads"]))
+            adapter = self._import()
+            if reason := adapter.refuses(self.case):
+                self._end("build", time.perf_counter(), "unsupported", reason)
+            self._prove(adapter, free_run(proved(self.case)))
+
+    def _measured(self) -> None:
+        self.threads = len(use_cores(self.job["measure"]["threads"]))
+        adapter = self._import()
+        program, problem, free = self._build(adapter)
+        inputs, upstream = self._first_call(program, problem, free, adapter)
+        parts = phases(program, inputs, upstream)
+        if self.first_round:
+            self._weigh(program, parts)
+            self._prove(adapter, read_free_run(self.job["proved_run"]))
+        adapter.prepare(self.case, self.threads)
+        self._time(program, problem, parts)
+        self._refuse_attempts("error")
+
+    @contextmanager
+    def _part(self, name: str, on_error: str):
+        """Time a part and end the case with a status if it raises."""
+        self.emit({"part": name})
+        start = time.perf_counter()
+        try:
+            yield
+        except Unsupported as error:
+            self._end(name, start, "unsupported", str(error))
+        except ModuleNotFoundError as error:
+            missing = on_error == "import_error"
+            self._end(name, start, "env_error" if missing else on_error, f"{error.name} is not installed" if missing else str(error))
+        except Ended:
+            raise
+        except Exception as error:
+            text = errors.describe(error)
+            self._end(name, start, errors.memory_status(text, self.case.device) or on_error, text)
+        self.emit({"part": name, "status": "ok", "seconds": time.perf_counter() - start})
+
+    def _end(self, name, start, status, reason):
+        self.emit({"part": name, "status": status, "reason": reason, "seconds": time.perf_counter() - start})
+        raise Ended
+
+    def _refuse_attempts(self, status: str) -> None:
+        if ATTEMPTS:
+            self.emit({"part": "sandbox", "status": status, "reason": f"tried to start {ATTEMPTS[0]}; workers may not"})
+            raise Ended
+
+    # -- parts -----------------------------------------------------------------------------------------------
+
+    def _import(self):
+        with self._part("import", "import_error"):
+            adapter = registry.load(self.job["reference"])
+            for name in adapter.requires:
+                importlib.import_module(name)
+        self._refuse_attempts("import_error")
+        return adapter
+
+    def _build(self, adapter):
+        with self._part("problem", "error"):
+            free = read_free_run(self.job["own_run"])
+            problem = generate(self.case, free.gains)
+        with self._part("build", "build_error"):
+            if reason := adapter.refuses(self.case):
+                raise Unsupported(reason)
+            adapter.prepare(self.case, self.threads)
+            program = adapter.program(self.case)
+            program.load(problem.weights, problem.biases)
+        return program, problem, free
+
+    def _first_call(self, program, problem, free, adapter):
+        """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
+        inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+        try:
+            start = time.perf_counter()
+            self.emit({"part": "first_call"})
+            result = program.forward(inputs[0])
+            program.wait(result)
+            between = time.perf_counter()
+            upstream = program.put_upstream(problem.upstream, result)
+            resumed = time.perf_counter()
+            program.wait(program.backward(result, upstream))
+            took = between - start + time.perf_counter() - resumed
+        except Exception as error:
+            text = errors.describe(error)
+            status = errors.memory_status(text, self.case.device)
+            if isinstance(error, Unsupported):
+                status, text = "unsupported", str(error)
+            if status is None and self.first_round:
+                self._prove(adapter, read_free_run(self.job["proved_run"]))
+            self._end("first_call", start, status or "error", text)
+        facts = program.facts(result)
+        facts["spike_mismatch"] = free.mismatch(program.spikes(result)[-1], problem.rows)
+        self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts})
+        return inputs, upstream
+
+    def _weigh(self, program, parts):
+        probe = program.memory_probe() or host_memory_probe()
+        if probe is None:
+            self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
+            return
+        case = self.case
+        size = np.dtype(np.float32).itemsize if case.precision in ("fp32", "tf32", "amp-bf16") else 2
+        border = case.time_steps * case.batch * case.neurons * size
+        figures = {}
+        with self._part("memory", "error"):
+            for name in PHASES:
+                arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
+                figures[name] = weigh(parts[name], program, probe, arguments)
+        self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
+
+    def _prove(self, adapter, free):
+        with self._part("proof", "error"):
+            if free.unsuitable:
+                raise Unsupported(free.unsuitable)
+            proof = prove(adapter, self.case, free.gains)
+        self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
+        if not proof.passed:
+            self.emit({"part": "proof", "status": "check_failed", "reason": proof.reason})
+            raise Ended
+
+    def _time(self, program, problem, parts):
+        """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
+        measured, rate = {}, self.job["measure"]["rel_ci"]
+        budget = self.job["measure"]["budget_s"] / len(PHASES)
+        for name in PHASES:
+            try:
+                with self._part(name, "error"):
+                    samples, result, index = sample(parts[name], program, rate, budget)
+                measured[name] = samples
+                x = (problem.input, problem.other_input)[index % 2]
+                with self._part("recheck", "error"):
+                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case))
+                self.emit({"part": name, "samples": samples.as_dict(), "warnings": samples.warnings(), **found})
+                result = None
+            except Ended:
+                continue
+        if measured:
+            self._floor(program, measured)
+
+    def _floor(self, program, measured):
+        with self._part("ceilings", "error"):
+            for attempt in range(3):  # a busy moment lowers a measured ceiling, so a refusal is measured again
+                ceilings = measure_ceilings(program, self.case)
+                floors = {name: floor(self.case, name, ceilings) for name in measured}
+                reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
+                if not any(reasons.values()):
+                    break
+        self.emit({"part": "ceilings", "flops_per_s": _finite(ceilings.flops), "bytes_per_s": ceilings.bytes})
+        for name, reason in reasons.items():
+            self.emit({"part": name, "floor_s": floors[name]})
+            if reason:
+                self.emit({"part": name, "status": "implausible", "reason": reason})
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
