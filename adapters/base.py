@@ -149,8 +149,9 @@ class Program(ABC):
     def gradients(self, result: Any) -> Gradients:
         """What `backward` gave, as new arrays, scale factors undone."""
 
-    def release(self, result: Any) -> None:
-        """Forget gradients of an earlier call, outside the clock."""
+    def release(self) -> None:
+        """Forget gradients of earlier calls, outside the clock."""
+        return
 
     @abstractmethod
     def argument_bytes(self) -> int:

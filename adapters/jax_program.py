@@ -89,7 +89,7 @@ class JaxProgram(Program):
         XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity
         while tracing, dropped here and put back in `_pull_back`.
         """
-        spikes, pullback, borders = self._vjp(parameters, x)
+        _, pullback, borders = self._vjp(parameters, x)
         leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
         known = self._known(parameters, x, borders)
         self._sources = [next((i for i, value in enumerate(known) if value is leaf), None) for leaf in leaves]

@@ -1,4 +1,4 @@
-"""Surrogate derivatives σ'(u), u = v − threshold: the formulas of `snnbench.kernels.spec`, written once for torch, JAX and NumPy."""
+"""Surrogate derivatives σ'(u), u = v − threshold: the formulas of `snnbench.kernels.spec`, once for torch, JAX and NumPy."""
 
 import math
 

@@ -112,7 +112,7 @@ class TorchProgram(Program):
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def release(self, result):
+    def release(self):
         for parameter in self.layers.parameters():
             parameter.grad = None
 

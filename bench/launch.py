@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def launch(verb: str, job: dict, scratch: Path, timeout: float, memory_bytes: in
         return _launch(verb, job, scratch, timeout, memory_bytes, environment)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):
+            scratch.parent.rmdir()
 
 
 def _launch(verb, job, scratch, timeout, memory_bytes, environment):
@@ -110,15 +113,11 @@ def _kill_all(process: subprocess.Popen) -> None:
         descendants = psutil.Process(process.pid).children(recursive=True)
     except psutil.Error:
         descendants = []
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     for descendant in descendants:
-        try:
+        with suppress(psutil.Error):
             descendant.kill()
-        except psutil.Error:
-            pass
     process.wait()
 
 
@@ -149,13 +148,13 @@ def _kernel_kills() -> int:
 def worker_environment(device: str, threads: int) -> dict[str, str]:
     """Environment variables that make all frameworks use the same device and cores, and none the network."""
     count = str(threads or len(os.sched_getaffinity(0)))
-    cuda, _, index = device.partition(":")
-    visible = {"CUDA_VISIBLE_DEVICES": ""} if cuda == "cpu" else {}
+    kind = device.partition(":")[0]
+    visible = {"CUDA_VISIBLE_DEVICES": ""} if kind == "cpu" else {}
     return {
         "OMP_NUM_THREADS": count,
         "MKL_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
-        "JAX_PLATFORMS": cuda,
+        "JAX_PLATFORMS": kind,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "PIP_NO_INDEX": "1",
         "PYTHONHASHSEED": "0",

@@ -27,7 +27,8 @@ def describe_machine() -> dict:
 def label(machine: dict) -> str:
     """One line for people."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
-    return ", ".join([*gpus, f"{machine['cpu']} ({machine['usable_threads']} threads)", f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
+    cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
+    return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
 
 
 def load() -> dict:
@@ -80,7 +81,8 @@ def advice(machine: dict, load: dict) -> list[str]:
     """What a careful person would change before measuring here."""
     sentences = []
     if load["load_average"][0] > 0.5:
-        sentences.append(f"other programs are using {load['load_average'][0]:.1f} cores: times will be noisy, compare ratios only")
+        busy = f"{load['load_average'][0]:.1f}"
+        sentences.append(f"other programs are using {busy} cores: times will be noisy, compare ratios only")
     if load["governor"] not in (None, "performance"):
         sentences.append(f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times")
     if not machine["gpus"]:

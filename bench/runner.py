@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,11 +33,18 @@ class Finished:
 class Runner:
     """Holds everything that is the same for all cases of a run. `folder` must be locked by the caller."""
 
-    def __init__(self, folder: Path, cases: list[plan.PlannedCase], measure: Measure, seed: int, environment: dict, machine: dict,
-                 fresh: bool = False):
+    def __init__(
+        self,
+        folder: Path,
+        cases: list[plan.PlannedCase],
+        measure: Measure,
+        seed: int,
+        environment: dict,
+        machine: dict,
+        fresh: bool = False,
+    ):
         self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
-        self.environment, self.machine, self.fresh = {k: v for k, v in environment.items() if k != "packages"}, machine, fresh
-        self.packages = environment["packages"]
+        self.environment, self.machine, self.fresh = environment, machine, fresh
         self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
         self.outcomes: dict[str, Record] = {}
         self.null_s: float | None = None
@@ -64,7 +70,6 @@ class Runner:
     def run(self) -> Iterator[Finished]:
         """Every (round, case), in seeded order. Interrupting the iteration leaves all finished records in place."""
         remove_leftovers(self.folder)
-        shutil.rmtree(self.folder / "scratch", ignore_errors=True)
         pairs = plan.order(self.cases, self.measure.rounds, self.seed)
         failed: list = []
         remaining = len(pairs)
@@ -85,7 +90,8 @@ class Runner:
     def _case(self, planned, round, failed, attempt) -> Record:
         started = datetime.now(UTC)
         if planned.status:
-            record = self._record(planned, round, attempt, started, Outcome(), {"status": planned.status, "reason": planned.reason})
+            known = {"status": planned.status, "reason": planned.reason}
+            record = self._record(planned, round, attempt, started, Outcome(), known)
         elif reason := plan.dominated(planned.case, failed):
             record = self._record(planned, round, attempt, started, Outcome(), {"status": "pruned", "reason": reason})
         else:
@@ -149,7 +155,7 @@ class Runner:
             signal=outcome.signal,
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
             adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
-            environment=self.environment,
+            environment={key: value for key, value in self.environment.items() if key != "packages"},
             machine=self.machine,
             measure=self.measure.model_dump(),
             monitor={**(monitor or {}), "null_s": self.null_s},
@@ -185,4 +191,3 @@ def verdict(outcome: Outcome, device: str) -> dict:
 def _last_line(outcome: Outcome) -> str:
     lines = outcome.output_tail.strip().splitlines()
     return lines[-1] if lines else "no output"
-

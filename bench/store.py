@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,7 @@ def read_records(folder: Path) -> tuple[list[Record], list[str]]:
 
 def remove_leftovers(folder: Path) -> None:
     """Delete what a killed run was writing. Call only while holding the folder's lock."""
+    shutil.rmtree(folder / "scratch", ignore_errors=True)
     for pattern in ("*.tmp", "*.partial.npz"):
         for path in folder.rglob(pattern):
             path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ def main() -> None:
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        print(f"snnbench: {error.strerror or error}{where}. What was finished is kept; the same command resumes.", file=sys.stderr)
+        where = f": {error.filename}" if error.filename else ""
+        text = f"snnbench: {error.strerror or error}{where}. What was finished is kept; the same command resumes."
+        print(text, file=sys.stderr)
         sys.exit(INTERNAL)

@@ -2,10 +2,11 @@
 
 import json
 
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from .. import survey
+from .console import output
 from .options import Adapters, Json, adapter_files
 
 
@@ -18,7 +19,7 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
         print(json.dumps({"environment": environment["name"], "devices": environment["devices"], "adapters": entries}, indent=1))
         return
     neurons = next(iter(found.values()))["neurons"]
-    table = Table()
+    table = Table(box=SIMPLE_HEAD)
     for name in ("framework", "version", "environment", "devices", "variants", *neurons):
         table.add_column(name, no_wrap=name in ("framework", "version"))
     reasons = []
@@ -29,7 +30,7 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
         variants = ", ".join(f"{c}+{m}" for c in entry["constructions"] for m in entry["modes"])
         table.add_row(entry["name"], entry["version"] or "", problem or environment["name"], devices, variants, *cells)
         reasons += [f"{entry['name']}, {name}: {reason}" for name, reason in entry["neurons"].items() if reason]
-    console = Console()
+    console = output()
     console.print(table)
     for reason in reasons:
-        console.print(f"  [dim]{reason}[/]", highlight=False)
+        console.print(f"  [dim]{reason}[/]")

@@ -4,7 +4,7 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,12 +14,17 @@ from snnbench.kernels.spec import NEURONS
 from .. import exit_codes, proving, survey
 from ..config import ConfigError, nearest, parse_neuron
 from ..report import units
+from .console import messages, output
 from .options import Adapters, Json, adapter_files
+
+VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
 
 def check(
     names: Annotated[list[str] | None, typer.Argument(help="Frameworks [default: all].", show_default=False)] = None,
-    neuron: Annotated[list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)] = None,
+    neuron: Annotated[
+        list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")] = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
     workload: Annotated[str, typer.Option(help="linear-lif or lif.")] = "linear-lif",
@@ -47,19 +52,19 @@ def check(
     except ValueError as error:
         raise ConfigError(str(error)) from None
     environment = survey.survey_environment()
-    console = Console(stderr=True)
+    progress, console = messages(), output()
     results = []
     for planned in survey.plan_cases(cases, files, environment["devices"]):
-        if console.is_terminal:
-            console.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
+        if progress.is_terminal:
+            progress.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
         results.append(proving.prove_apart(planned))
     if as_json:
         print(json.dumps([result.as_dict() for result in results], indent=1))
     else:
-        Console().print(_table(results))
+        console.print(_table(results))
         for result in results:
             if result.status not in ("ok", "unsupported"):
-                Console().print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", highlight=False, soft_wrap=True)
+                console.print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", soft_wrap=True)
     raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
 
 
@@ -75,14 +80,16 @@ def _exit_code(statuses: list[str], named: bool) -> int:
 
 
 def _table(results) -> Table:
-    table = Table()
+    table = Table(box=SIMPLE_HEAD)
     columns = ("framework", "neuron", "precision", "verdict", "wrong decisions", "gradient error", "firing rate", "reason")
     for name in columns:
         table.add_column(name, justify="right" if name in columns[4:7] else "left", no_wrap=name == "framework")
     for result in results:
         case, last = result.case, result.last_stage
-        verdict = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}.get(result.status, f"[red]{result.status}[/]")
-        figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])] if last else [""] * 3
+        verdict = VERDICTS.get(result.status, f"[red]{result.status}[/]")
+        figures = ["", "", ""]
+        if last:
+            figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
         reason = "" if result.status == "ok" else escape(result.reason or "")
         table.add_row(case.framework_variant, case.neuron.label(), case.precision, verdict, *figures, reason)
     return table

@@ -4,9 +4,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from .. import machine, survey
+from .console import output
 from .options import Json
 
 
@@ -24,10 +24,12 @@ def doctor(
     if as_json:
         print(json.dumps({**facts, "advice": advice}, indent=1))
         return
-    console = Console(highlight=False)
-    console.print(f"machine      {machine.label(facts['machine'])}, {facts['machine']['system']}, hash {facts['machine']['hash']}")
-    console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {', '.join(environment['devices'])}")
-    console.print(f"load         {facts['load']['load_average'][0]:.2f} in the last minute")
+    console = output()
+    here, load = facts["machine"], facts["load"]
+    console.print(f"machine      {machine.label(here)}, {here['system']}, hash {here['hash']}")
+    devices = ", ".join(environment["devices"])
+    console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
+    console.print(f"load         {load['load_average'][0]:.2f} in the last minute")
     for rates in facts.get("ceilings", {}).values():
         for size, rate in rates["copy_bytes_per_s"].items():
             console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")

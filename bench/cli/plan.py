@@ -2,10 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..machine import describe_machine
@@ -13,12 +11,13 @@ from ..plan import estimate_seconds
 from ..report import units
 from ..runner import Runner
 from ..worker.errors import RETRIED
-from .options import Adapters, Config, Json, Only, Settings, load_plan
+from .console import output
+from .options import Adapters, Config, Json, Only, Out, Settings, load_plan
 
 
 def plan(
     config: Config,
-    out: Annotated[Path | None, typer.Option(help="Where results would go [default: results/local/NAME].", show_default=False)] = None,
+    out: Out = None,
     settings: Settings = [],
     only: Only = "",
     adapter: Adapters = [],
@@ -37,20 +36,20 @@ def plan(
         left = 0 if over else measure.rounds - done
         seconds += estimate_seconds(item.case, left, measure.budget) if left else 0.0
         state = item.status or ("done" if over or not left else "to do")
-        entries.append({"case_id": item.id, "case": item.case.as_dict(), "state": state, "reason": item.reason, "rounds_left": left})
+        known = {"case_id": item.id, "case": item.case.as_dict(), "state": state, "reason": item.reason}
+        entries.append({**known, "rounds_left": left})
     if as_json:
         print(json.dumps({"name": experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries}, indent=1))
         return
-    table = Table()
+    table = Table(box=SIMPLE_HEAD)
     for name in ("framework", "neuron", "workload", "sizes", "precision", "device", "state"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=name != "state")
     for item, entry in zip(planned, entries, strict=True):
         case = item.case
         sizes = f"N={case.neurons} T={case.time_steps} B={case.batch} L={case.layers}"
-        state = entry["state"] + (f": {item.reason}" if item.reason else f", {entry['rounds_left']} rounds" if entry["rounds_left"] else "")
+        left = f", {entry['rounds_left']} rounds" if entry["rounds_left"] else ""
+        state = entry["state"] + (f": {item.reason}" if item.reason else left)
         table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes, case.precision, case.device, state)
-    console = Console()
+    console = output()
     console.print(table)
-    console.print(f"{len(planned)} cases, {measure.rounds} rounds; about {units.duration(seconds)} (an estimate), results in {folder}")
-
-
+    console.print(f"{len(planned)} cases, {measure.rounds} rounds, about {units.duration(seconds)} (an estimate), into {folder}")

@@ -1,6 +1,5 @@
 """What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere. On stderr."""
 
-import sys
 import time
 
 from rich.console import Console
@@ -11,13 +10,14 @@ from rich.progress import Progress as Bar
 from ..report import units
 from ..report.rows import Row
 from ..runner import Finished
+from .console import messages
 
 
 class Progress:
     """Redraws only between cases: a refreshing display would compute on the cores that are being measured."""
 
     def __init__(self, total: int, budget: float, clock=time.monotonic, console: Console | None = None):
-        self.console = console or Console(file=sys.stderr)
+        self.console = console or messages()
         self.total, self.clock = total, clock
         self.guess = budget + 4.0
         self.spent: list[float] = []
@@ -48,7 +48,7 @@ class Progress:
         done = self.total - finished.remaining
         left = self._left(finished.remaining)
         line = f"[{done}/{self.total}] {describe(finished)}"
-        self.console.print(escape(line) if self.console.is_terminal else escape(f"{line} · {left}"), highlight=False, soft_wrap=True)
+        self.console.print(escape(line) if self.console.is_terminal else escape(f"{line} · {left}"), soft_wrap=True)
         self.bar.update(self.task, completed=done, left=left)
         self.bar.refresh()
 
@@ -61,7 +61,8 @@ def describe(finished: Finished) -> str:
     """One line: who, what, and how it ended."""
     record = finished.record
     case = record.typed_case
-    what = f"{case.framework_variant} {case.neuron.label()} N={case.neurons} T={case.time_steps} {case.precision} round {record.round + 1}"
+    sizes = f"N={case.neurons} T={case.time_steps} {case.precision}"
+    what = f"{case.framework_variant} {case.neuron.label()} {sizes} round {record.round + 1}"
     step = Row(case, [record]).median("step", "wall")
     outcome = record.status + (f", step {units.seconds(step)}" if step else "")
     reason = f": {record.reason}" if record.reason else ""

@@ -4,17 +4,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..config import ConfigError
 from ..exit_codes import NOTHING
 from ..report.files import rows_in, write_report
 from ..report.terminal import print_tables
+from .console import messages, output
 
 
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Where report.html and results.csv go [default: the first folder].", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write [default: the first folder].", show_default=False)] = None,
 ) -> None:
     """Print the tables of one or more result folders and write results.csv and report.html anew."""
     for folder in folders:
@@ -23,11 +23,11 @@ def report(
     if not rows_in(folders)[0]:
         raise typer.Exit(_nothing(folders))
     rows = write_report(out or folders[0], " + ".join(folder.resolve().name for folder in folders), sources=folders)
-    console = Console()
+    console = output()
     print_tables(rows, console)
     console.print(f"[bold]report[/] {(out or folders[0]) / 'report.html'}", highlight=False, soft_wrap=True)
 
 
 def _nothing(folders: list[Path]) -> int:
-    Console(stderr=True).print(f"snnbench: {', '.join(map(str, folders))}: no records there", highlight=False)
+    messages().print(f"snnbench: {', '.join(map(str, folders))}: no records there")
     return NOTHING

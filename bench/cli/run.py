@@ -1,12 +1,12 @@
 """`snnbench run`: plan, prove, measure, write."""
 
+import json
 import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from filelock import FileLock, Timeout
-from rich.console import Console
 
 from .. import exit_codes
 from ..config import ConfigError
@@ -15,13 +15,14 @@ from ..report.files import write_report
 from ..report.terminal import print_tables
 from ..runner import Runner
 from ..store import write_atomically
-from .options import Adapters, Config, Only, Settings, load_plan
+from .console import output
+from .options import Adapters, Config, Only, Out, Settings, load_plan
 from .progress import Progress
 
 
 def run(
     config: Config,
-    out: Annotated[Path | None, typer.Option(help="Where results go [default: results/local/NAME].", show_default=False)] = None,
+    out: Out = None,
     settings: Settings = [],
     only: Only = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
@@ -33,7 +34,8 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _locked(folder):
-        write_atomically(folder / "config.toml", config.read_text())
+        write_atomically(folder / "config.toml", config.read_text(encoding="utf-8"))
+        write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(environment, indent=1) + "\n")
         runner = Runner(folder, planned, experiment.measure, experiment.seed, environment, describe_machine(), fresh)
         interrupted = False
         with Progress(len(planned) * experiment.measure.rounds, experiment.measure.budget) as progress:
@@ -43,9 +45,9 @@ def run(
             except KeyboardInterrupt:
                 interrupted = True
         rows = write_report(folder, experiment.name, {case.id for case in planned})
-    console = Console()
+    console = output()
     print_tables(rows, console)
-    console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", highlight=False, soft_wrap=True)
+    console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
     if interrupted:
         raise KeyboardInterrupt
     raise typer.Exit(exit_codes.of_rows(rows))

@@ -23,4 +23,3 @@ def calibrate_device(device: str) -> dict:
             name: 2.0 * width**3 / best_seconds(program.matmul(width, width, width, name), 3) for name in ("fp32", "bf16")
         },
     }
-

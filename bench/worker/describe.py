@@ -55,7 +55,7 @@ def describe_environment() -> dict:
     packages = dict(sorted(packages.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
-    return {"name": "default", "hash": digest, "python": python, "packages": packages, "devices": ["cpu"] + _cuda_devices()}
+    return {"name": "default", "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}
 
 
 def _cuda_devices() -> list[str]:

@@ -61,5 +61,5 @@ def write_free_run(case: Case, path: Path) -> None:
 
 def read_free_run(path: str) -> FreeRun:
     with np.load(path) as stored:
-        spikes = stored["spikes"] if "spikes" in stored else None
+        spikes = stored.get("spikes")
         return FreeRun(stored["gains"].tolist(), stored["rates"].tolist(), spikes)

@@ -20,7 +20,7 @@ def phases(program, inputs: list, upstream) -> dict[str, Phase]:
     """Inputs take turns, so that nothing is answered from memory; gradients of earlier calls are dropped untimed."""
 
     def given(index):
-        program.release(None)
+        program.release()
         return inputs[index % len(inputs)]
 
     def forwarded(index):

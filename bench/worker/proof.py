@@ -92,7 +92,7 @@ def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep) ->
     except Exception as error:  # a wrong forward is named before the backward that fails because of it
         if is_out_of_memory(error):
             raise
-    program.release(first)
+    program.release()
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     borders = program.spikes(result)
@@ -148,4 +148,3 @@ def time_axis(program, problem: Problem) -> Verdict:
     if np.count_nonzero(y_past[half:, :-1] != y[half:, :-1]) < 3:
         verdict.findings.append("has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)")
     return verdict
-

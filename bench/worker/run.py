@@ -9,7 +9,7 @@ import numpy as np
 from snnbench.adapters import registry
 from snnbench.adapters.base import Case, Unsupported
 
-from ..floor import floor, implausible
+from ..floor import Ceilings, floor, implausible
 from ..problem import generate, proved
 from . import errors
 from .ceilings import measure_ceilings
@@ -71,8 +71,9 @@ class Worker:
         except Unsupported as error:
             self._end(name, start, "unsupported", str(error))
         except ModuleNotFoundError as error:
-            missing = on_error == "import_error"
-            self._end(name, start, "env_error" if missing else on_error, f"{error.name} is not installed" if missing else str(error))
+            if on_error == "import_error":
+                self._end(name, start, "env_error", f"{error.name} is not installed")
+            self._end(name, start, on_error, errors.describe(error))
         except Ended:
             raise
         except Exception as error:
@@ -182,14 +183,18 @@ class Worker:
             self._floor(program, measured)
 
     def _floor(self, program, measured):
+        """Refuse times that the device cannot reach. A busy moment hides what it can, so a refusal is measured again."""
+        flops = copied = 0.0
         with self._part("ceilings", "error"):
-            for attempt in range(3):  # a busy moment lowers a measured ceiling, so a refusal is measured again
-                ceilings = measure_ceilings(program, self.case)
-                floors = {name: floor(self.case, name, ceilings) for name in measured}
+            for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
+                time.sleep(pause)
+                seen = measure_ceilings(program, self.case)
+                flops, copied = max(flops, seen.flops), max(copied, seen.bytes)
+                floors = {name: floor(self.case, name, Ceilings(flops, copied)) for name in measured}
                 reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
                 if not any(reasons.values()):
                     break
-        self.emit({"part": "ceilings", "flops_per_s": _finite(ceilings.flops), "bytes_per_s": ceilings.bytes})
+        self.emit({"part": "ceilings", "flops_per_s": _finite(flops), "bytes_per_s": copied})
         for name, reason in reasons.items():
             self.emit({"part": name, "floor_s": floors[name]})
             if reason:
@@ -198,4 +203,3 @@ class Worker:
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
