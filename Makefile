@@ -1,0 +1,32 @@
+# Two commands do everything: `make quickstart` and `make test`. Both set up the virtual environment first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: quickstart test lint setup clean
+
+setup: $(VENV)/.ready
+
+# torch with its dependencies, then the pinned rest without: constraints.txt says why.
+$(VENV)/.ready: constraints.txt pyproject.toml
+	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 13); sys.exit(0 if ok else "snnbench needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet "$$(grep '^torch==' constraints.txt)" --constraint constraints.txt
+	$(PIP) install --quiet --no-deps --requirement constraints.txt
+	if command -v nvidia-smi >/dev/null; then $(PIP) install --quiet "jax[cuda13]" --constraint constraints.txt; fi
+	$(PIP) install --quiet --no-deps --editable .
+	touch $@
+
+quickstart: setup
+	$(BIN)/snnbench run --config configs/quickstart.toml
+
+test: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+clean:
+	rm -rf $(VENV) build *.egg-info
