@@ -5,12 +5,25 @@ The forced oracle is run on networks with one fault each, and the fault that rep
 every decision bounds the constant from one side, and gradients are smooth in it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from . import oracle
-from .faults import CONSTANTS, ROUNDINGS, Constant, Evidence, Network, attachments, reordered, roundings, slopes, structures
+from .faults import (
+    CONSTANTS,
+    ROUNDINGS,
+    Constant,
+    Evidence,
+    Network,
+    anywhere,
+    attachments,
+    reordered,
+    roundings,
+    slopes,
+    structures,
+)
+from .fitting import fit_decisions, fit_gradients, gradients_of, misfit_of, misfits, shortest, wrong_decisions
 
 FAR_BETTER, BETTER = 0.02, 0.3
 """Share of the right network's misfit that a fault may leave: computed exactly, and where rounding is only emulated."""
@@ -35,7 +48,7 @@ def diagnose(problem, borders, gradients, limit) -> str | None:
         problem, gradients = replace(problem, weights=problem.weights[:1], biases=problem.biases[:1]), None
     rows = np.arange(problem.neurons) if problem.rows is None else problem.rows
     whole = _evidence(problem, spikes, gradients, limit, rows)
-    wrong = _wrong(whole.right, limit.distance)
+    wrong = wrong_decisions(whole.right, limit.distance)
     if wrong.any():
         if np.array_equal(spikes, problem.input):
             return "returns its input"
@@ -44,7 +57,7 @@ def diagnose(problem, borders, gradients, limit) -> str | None:
     sample = _sampled(rows, wrong)
     part = whole if len(sample) == len(rows) else _evidence(problem, spikes, gradients, limit, sample)
     if wrong.any():
-        return _of_decisions(part) or _place(wrong, rows)
+        return _of_decisions(part) or _place(wrong, rows) or _of_start(part)
     return None if gradients is None else _of_gradients(part)
 
 
@@ -64,7 +77,7 @@ def _evidence(problem, spikes, gradients, limit, rows) -> Evidence:
             given["input"] = gradients.input[:, :, rows]
         elif gradients.input is not None and len(rows) == (problem.neurons if problem.rows is None else len(problem.rows)):
             given["input"] = gradients.input
-    return Evidence(part, Network(problem.spec, right, spikes[:, :, rows].astype(np.float64)), other, limit, given)
+    return Evidence(part, Network(problem.spec, right, spikes[:, :, rows].astype(np.float64)), other, limit, rows, given)
 
 
 def _sampled(rows: np.ndarray, wrong: np.ndarray) -> np.ndarray:
@@ -78,26 +91,12 @@ def _sampled(rows: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 # -- decisions --------------------------------------------------------------------------------------------------
 
 
-def _margin(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """How far each potential is above the threshold, and the spikes it calls for."""
-    v, expected = oracle.run(network.spec, network.currents, network.spikes)
-    return v - network.spec.threshold, expected
-
-
-def _wrong(network: Network, distance: float) -> np.ndarray:
-    """Where (T, B, N) a decision is not the network's and `distance` or more away from a threshold."""
-    above, expected = _margin(network)
-    spec = network.spec
-    nearest = np.clip(np.round(above / spec.threshold), 0, spec.max_spikes - 1) * spec.threshold
-    return (expected != network.spikes) & (np.abs(above - nearest) >= distance)
-
-
 def _of_decisions(e: Evidence) -> str | None:
-    wrong = _wrong(e.right, e.limit.distance)
+    wrong = wrong_decisions(e.right, e.limit.distance)
     before = wrong.mean()
 
     def best(faults, distance=e.limit.distance):
-        return _first_best([(_wrong(network, distance).mean() / before, text) for *_, text, network in faults])
+        return _first_best([(wrong_decisions(network, distance).mean() / before, text) for *_, text, network in faults])
 
     for faults in (structures(e), reordered(e, wrong.any(axis=(0, 1)))):
         left, text = best(faults)
@@ -110,10 +109,10 @@ def _of_decisions(e: Evidence) -> str | None:
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
     fits = [(fit, constant) for constant in CONSTANTS if (fit := fit_decisions(e, constant)) is not None]
-    fits = [(fit, c) for fit, c in fits if _wrong(c.network(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
+    fits = [(fit, c) for fit, c in fits if wrong_decisions(c.network(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
     if fits:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))
-        return (perhaps if len(fits) > 1 else "") + _told(e, constant, _shortest(fit.low, fit.p, fit.high))
+        return (perhaps if len(fits) > 1 else "") + _told(e, constant, shortest(fit.low, fit.p, fit.high))
     return shorter[1] if shorter[0] <= BETTER else None
 
 
@@ -121,69 +120,6 @@ def _first_best(scores: list[tuple[float, str]]) -> tuple[float, str | None]:
     """The first of the best (misfit, text): later ones must be clearly better, for TF32 and fp16 can look alike."""
     lowest = min((score for score, _ in scores), default=np.inf)
     return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, None))
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Decisions still wrong at p; any value between low and high does as well; freedom is the logarithm of how far apart."""
-
-    broken: int
-    freedom: float
-    p: float
-    low: float
-    high: float
-
-
-def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
-    """The best p from any start; None if no value is better than the right one.
-
-    Margins are linear in p near enough: each decision then bounds p on one side, and p goes where fewest are broken.
-    """
-    right, fits = constant.right(e), []
-    fired = e.right.spikes.ravel() > 0
-    for start in (right, *constant.starts):
-        p, fit = start, None
-        for _ in range(8):
-            step = _step(constant, p)
-            here, moved = (_margin(constant.network(e, q))[0].ravel() for q in (p, p + step))
-            change = (moved - here) / step
-            bounding = np.abs(change) > 1e-9
-            if bounding.sum() < 2:
-                break
-            bounds, lower = p - here[bounding] / change[bounding], fired[bounding] == (change[bounding] > 0)
-            broken, low, high = _fewest_broken(bounds, lower)
-            low, high = (float(np.clip(q, constant.lowest, constant.highest)) for q in (low, high))
-            if low <= right <= high:
-                break
-            near, far = sorted((abs(low - right), abs(high - right)))
-            broken += np.count_nonzero(((here >= 0) != fired) & ~bounding)
-            fit = Fit(broken, float(np.log(far / near)), (low + high) / 2, low, high)
-            if abs(fit.p - p) <= 1e-9 * max(1, abs(p)):
-                break
-            p = fit.p
-        fits += [fit] if fit else []
-    return min(fits, key=lambda fit: (fit.broken, -fit.freedom), default=None)
-
-
-def _step(constant: Constant, p: float) -> float:
-    """A small change of p that stays in its domain."""
-    step = 1e-6 * max(abs(p), 1e-2)
-    return step if p + step <= constant.highest else -step
-
-
-def _shortest(low: float, p: float, high: float) -> float:
-    """The number with the fewest digits between low and high: more of them the evidence does not give."""
-    if low <= 0 <= high:
-        return 0.0
-    return next((q for digits in range(1, 8) if low <= (q := float(f"{p:.{digits}g}")) <= high), p)
-
-
-def _fewest_broken(bounds: np.ndarray, lower: np.ndarray) -> tuple[int, float, float]:
-    """How many lower (mask) and upper of at least two bounds are broken at the fewest, and the interval where."""
-    order = np.argsort(bounds)
-    broken = np.count_nonzero(lower) + np.cumsum(np.where(lower[order], -1, 1))
-    index = int(np.argmin(broken[:-1]))
-    return int(broken[index]), float(bounds[order[index]]), float(bounds[order[index + 1]])
 
 
 def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
@@ -202,98 +138,50 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
     if decisions >= 6 and faulty <= hit_by_chance / 2 and faulty <= count / 4:
         some = ", ".join(str(rows[n]) for n in neurons[:8])
         return f"only some neurons are wrong: {some}{' …' if faulty > 8 else ''}"
-    if (steps[-1] + 1) / len(wrong) < 0.5 and ((steps[-1] + 1) / len(wrong)) ** faulty < BY_CHANCE:
-        return f"only the first {steps[-1] + 1} steps are wrong: not started from rest?"
     return None
+
+
+def _of_start(e: Evidence) -> str | None:
+    """Last, for a start of its own for every trace explains much."""
+    text, network = anywhere(e)
+    before, after = (wrong_decisions(n, e.limit.distance).mean() for n in (e.right, network))
+    return text if after <= FAR_BETTER * before else None
 
 
 # -- gradients --------------------------------------------------------------------------------------------------
 
 
-def _gradients(e: Evidence, network: Network, cut: int = 0, rounded=None) -> dict[str, np.ndarray]:
-    """Those gradients of a network that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
-    v, _ = oracle.run(network.spec, network.currents, network.spikes)
-    cut = cut or len(v)
-    pieces = [slice(t, t + cut) for t in range(0, len(v), cut)]
-    upstream = e.problem.upstream.astype(np.float64)
-    by_current = [oracle.run_backward(network.spec, v[t], network.spikes[t], upstream[t]) for t in pieces]
-    gradient = np.concatenate(by_current)
-    gradient = gradient if network.pull is None else network.pull(gradient)
-    if not e.problem.weights:
-        return {"input": gradient}
-    short = (lambda array: array) if rounded is None else (lambda array: rounded(array).astype(np.float64))
-    found = {
-        "weight": lambda: np.tensordot(short(gradient), short(e.problem.input.astype(np.float64)), axes=([0, 1], [0, 1])),
-        "bias": lambda: gradient.sum(axis=(0, 1)),
-        "input": lambda: short(gradient) @ short(e.problem.weights[0].astype(np.float64)),
-    }
-    return {name: found[name]() for name in e.given}
-
-
-def _misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
-    """Relative errors of the framework's gradients, in units of what is allowed."""
-    allowed = {"bias": e.limit.bias_gradient}
-    return [
-        float(np.linalg.norm(e.given[name] - right) / max(np.linalg.norm(right), 1e-300) / allowed.get(name, e.limit.gradient))
-        for name, right in gradients.items()
-    ]
-
-
-def _misfit(e: Evidence, network: Network, **how) -> float:
-    return max(_misfits(e, _gradients(e, network, **how)))
-
-
 def _of_gradients(e: Evidence) -> str | None:
-    right = _gradients(e, e.right)
+    right = gradients_of(e, e.right)
     if not right or any(e.given[name].shape != g.shape or not np.isfinite(e.given[name]).all() for name, g in right.items()):
         return None
-    misfits = _misfits(e, right)
-    before, steps = max(misfits), len(e.right.currents)
-    enough = max(1.0, FAR_BETTER * before)
+    errors = misfits(e, right)
+    before, steps, tried = max(errors), len(e.right.currents), []
     if before <= 1:
         return None
-    if min(misfits) > 1:  # a gradient by the currents that is wrong spoils all three
+    if min(errors) > 1:  # a gradient by the currents that is wrong spoils all three
         cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
-        scores = [(_misfit(e, network), text) for text, network in attachments(e)]
-        scores += [(_misfit(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
-        misfit, text = _first_best(scores)
-        if misfit <= enough:
+        tried += [(misfit_of(e, network), text) for text, network in attachments(e)]
+        tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
+        slope, *others = slopes(e)
+        for constants in ((), (slope, *CONSTANTS), others):
+            fits = [(*fit_gradients(e, constant), constant) for constant in constants]
+            tried += [(misfit, _told(e, constant, p, misfit)) for misfit, p, constant in fits]
+            misfit, text = _first_best(tried)
+            if misfit <= 1:
+                return text
+        if misfit <= FAR_BETTER * before:
             return text
-        fits = [(*fit_gradients(e, constant), constant) for constant in (*slopes(e), *CONSTANTS)]
-        misfit, p, constant = min(fits, key=lambda fit: fit[0])
-        if misfit <= enough:
-            return _told(e, constant, p)
-    backward = "multiplies in {} in the backward"
-    scores = [(_misfit(e, e.right, rounded=rounded), backward.format(name)) for name, rounded in ROUNDINGS.items()]
+    tried = [(misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward") for name, short in ROUNDINGS.items()]
     for name, text, network in roundings(e):
-        scores += [(_misfit(e, network, rounded=ROUNDINGS[name]), text), (_misfit(e, network), text)]
-    misfit, text = _first_best(scores)
+        tried += [(misfit_of(e, network, rounded=ROUNDINGS[name]), text), (misfit_of(e, network), text)]
+    misfit, text = _first_best(tried)
     return text if misfit <= BETTER * before else None
 
 
-def fit_gradients(e: Evidence, constant: Constant) -> tuple[float, float]:
-    """(misfit, p) of the best p: Gauss-Newton from the better of the right value and the best of the other starts."""
-    tried = [(_misfit(e, constant.network(e, p)), p) for p in (constant.right(e), *constant.starts)]
-    best = min(tried)
-    for _, p in {tried[0], best}:
-        for _ in range(8):
-            step = _step(constant, p)
-            here, moved = (_gradients(e, constant.network(e, q)) for q in (p, p + step))
-            best = min(best, (max(_misfits(e, here)), p))
-            up = down = 0.0
-            for name, value in here.items():
-                weight = 1 / max(np.vdot(value, value), 1e-300)
-                change = (moved[name] - value) / step
-                up += weight * np.vdot(change, e.given[name] - value)
-                down += weight * np.vdot(change, change)
-            if not down:
-                break
-            q = float(np.clip(p + up / down, max(constant.lowest, p - abs(p) / 2 - 1), min(constant.highest, p + abs(p) + 1)))
-            if abs(q - p) <= 1e-10 * max(abs(p), 1e-3):
-                break
-            p = q
-    return best
-
-
-def _told(e: Evidence, constant: Constant, p: float) -> str:
+def _told(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
+    """The text with p, for a misfit of gradients with the fewest digits that are within what is allowed."""
+    if misfit is not None and misfit <= 1:
+        shorter = (float(f"{p:.{digits}g}") for digits in range(1, 7))
+        p = next((q for q in shorter if q > constant.lowest and misfit_of(e, constant.network(e, q)) <= 1), p)
     return constant.text.format(p=f"{p:.6g}", right=f"{constant.right(e):.6g}")

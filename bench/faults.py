@@ -32,12 +32,13 @@ class Network:
 
 @dataclass
 class Evidence:
-    """The right network on a problem of one layer, and the gradients the framework gave (by name, those it gave)."""
+    """The right network on a problem of one layer cut down to some neurons, and the gradients the framework gave."""
 
     problem: object
     right: Network
     other_currents: np.ndarray
     limit: object
+    neurons: np.ndarray
     given: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -126,14 +127,27 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Network]]:
     free = oracle.run(e.spec, e.right.currents)[1].reshape(-1, len(wrong))
     seen = e.right.spikes.reshape(-1, len(wrong))[:, wrong]
     apart = (seen**2).sum(0)[:, None] + (free**2).sum(0) - 2 * seen.T @ free
+    apart[:, ~wrong] += 0.5  # among silent neurons rather one that is missing elsewhere
     order = np.arange(len(wrong))
     order[wrong] = apart.argmin(axis=1)
     moved = np.flatnonzero(order != np.arange(len(order)))
-    if len(moved) and seen.any():
-        a = moved[0]
-        swapped = len(moved) == 2 and order[order[a]] == a
-        text = f"neurons are in another order: {a} gives what {order[a]} should"
-        yield f"neurons {a} and {order[a]} are swapped" if swapped else text, e.network(e.right.currents[:, :, order])
+    if len(moved) and free[:, order[moved]].any(axis=0).mean() >= 0.5:  # any network that hardly fires is like silent neurons
+        first, other = e.neurons[moved[0]], e.neurons[order[moved[0]]]
+        swapped = len(moved) == 2 and order[order[moved[0]]] == moved[0]
+        text = f"neurons are in another order: {first} gives what {other} should"
+        yield f"neurons {first} and {other} are swapped" if swapped else text, e.network(e.right.currents[:, :, order])
+
+
+def anywhere(e: Evidence) -> tuple[str, Network]:
+    """Each item's neurons may start from potentials of their own: from the least that its decisions leave."""
+    step = 1e-6
+    here, moved = (oracle.run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
+    with np.errstate(divide="ignore"):
+        bounds = (e.spec.threshold - here) * step / (moved - here)
+    low = np.where(e.right.spikes > 0, bounds, -np.inf).max(axis=0)
+    high = np.where(e.right.spikes > 0, np.inf, bounds).min(axis=0)
+    start = np.where(low > 0, low + 1e-6, np.where(high < 0, high - 1e-6, 0.0))
+    return "not started from rest", e.started(np.nan_to_num(start))
 
 
 # -- rounding: texts and networks -------------------------------------------------------------------------------

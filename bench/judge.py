@@ -74,7 +74,6 @@ def judge(problem, x: np.ndarray, borders: list[np.ndarray], gradients, limit: L
             verdict.findings.append(f"spikes{where} {finding}")
     if verdict.findings:
         return verdict
-
     judged, rows, x = problem.judged_part(), problem.rows, problem.judged_input(x)
     seen = borders if rows is None else [border[:, :, rows] for border in borders]
     layers = oracle.forward(judged, x, seen) if rows is None or len(borders) == 1 else _layers_apart(judged, x, borders)
@@ -103,7 +102,7 @@ def _not_spikes(spec: NeuronSpec, border: np.ndarray) -> str | None:
     if not np.array_equal(border, np.round(border)):
         return "are not whole numbers"
     if border.min() < 0 or border.max() > spec.max_spikes:
-        return f"lie between {border.min():g} and {border.max():g}, not 0 and {spec.max_spikes} (several spikes a step?)"
+        return f"lie between {border.min():g} and {border.max() + 0.0:g}, not 0 and {spec.max_spikes} (several spikes a step?)"
     return None
 
 

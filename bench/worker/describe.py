@@ -35,7 +35,9 @@ def _describe(reference: str, cases: list[Case]) -> dict:
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
         "devices": list(adapter.devices),
-        "neurons": {name: _refusal(adapter, Case(adapter.name, neuron=spec)) for name, spec in NEURONS.items()},
+        "neurons": {
+            name: _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for name, spec in NEURONS.items()
+        },
         "refusals": [_refusal(adapter, case) for case in mine],
         "source_sha256": registry.source_hash(reference),
     }

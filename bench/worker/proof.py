@@ -96,22 +96,24 @@ def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep) ->
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     borders = program.spikes(result)
-    verdict, gradients = judge(problem, problem.input, borders, None, limit), None
-    if verdict.passed:
-        try:
-            done = program.backward(result, upstream)
-            program.wait(done)
-            gradients = program.gradients(done)
-        except Exception as error:
-            if is_out_of_memory(error):
-                raise
-            verdict.findings.append(f"backward fails: {type(error).__name__}: {error}")
-            return verdict
+    gradients = failed = None
+    try:
+        done = program.backward(result, upstream)
+        program.wait(done)
+        gradients = program.gradients(done)
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        failed = f"backward fails: {type(error).__name__}: {error}"
+    verdict = judge(problem, problem.input, borders, None, limit)
+    if verdict.passed and failed:
+        verdict.findings.append(failed)
+    elif verdict.passed:
         verdict = judge(problem, problem.input, borders, gradients, limit)
     if not verdict.passed:
         sleep(SETTLE_SECONDS)
         later = program.spikes(result)
-        if any(not np.array_equal(a, b) for a, b in zip(borders, later, strict=True)):
+        if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(borders, later, strict=True)):
             verdict.findings.insert(0, "the spikes still changed after the call was waited for: asynchronous without a sync")
         elif named := diagnose(problem, borders, gradients, limit):
             verdict.findings.insert(0, named)
