@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from .worker.limits import usable_cores
+
 TAIL = 4096
 
 
@@ -147,7 +149,7 @@ def _kernel_kills() -> int:
 
 def worker_environment(device: str, threads: int) -> dict[str, str]:
     """Environment variables that make all frameworks use the same device and cores, and none the network."""
-    count = str(threads or len(os.sched_getaffinity(0)))
+    count = str(threads or len(usable_cores()))
     kind = device.partition(":")[0]
     visible = {"CUDA_VISIBLE_DEVICES": ""} if kind == "cpu" else {}
     return {

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import os
 import platform
 from pathlib import Path
 
 import psutil
+
+from .worker.limits import usable_cores
 
 
 def describe_machine() -> dict:
@@ -15,7 +16,7 @@ def describe_machine() -> dict:
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
         "threads": psutil.cpu_count(),
-        "usable_threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count(),
+        "usable_threads": len(usable_cores()),
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
         "gpus": _gpus(),

@@ -26,6 +26,8 @@ class PlannedCase:
     adapter: dict
     status: str | None = None
     reason: str | None = None
+    named: bool = True
+    """False if the framework came into the plan through `all`: then nobody insists that it is installed."""
 
     @property
     def id(self) -> str:

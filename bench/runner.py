@@ -123,8 +123,10 @@ class Runner:
             try:
                 outcome = self._launch("run", job, case.device)
             except KeyboardInterrupt:
-                ended = {"status": "interrupted", "reason": "the run was interrupted"}
-                write_record(self.folder, self._record(planned, round, attempt, started, Outcome(), ended))
+                earlier = self.finished(planned, round)
+                if earlier is None or earlier.status in RETRIED:  # else a result is there, and stays
+                    ended = {"status": "interrupted", "reason": "the run was interrupted"}
+                    write_record(self.folder, self._record(planned, round, attempt, started, Outcome(), ended))
                 raise
             monitor.note_worker(outcome.cpu_seconds)
         return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)

@@ -131,8 +131,11 @@ def rows_of(records: list[Record]) -> list[Row]:
     for group in groups.values():
         _rank(group)
     keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
-    rows.sort(key=lambda row: (keys[comparison_group(row)], row.first.machine["hash"], row.rank or 10**6, row.case.framework_variant))
-    return rows
+
+    def place(row: Row) -> tuple:
+        return keys[comparison_group(row)], row.first.machine["hash"], row.rank or 10**6, row.case.framework_variant
+
+    return sorted(rows, key=place)
 
 
 def _rank(group: list[Row]) -> None:

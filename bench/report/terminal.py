@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import groupby
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -10,12 +11,19 @@ from rich.table import Table
 from . import units
 from .rows import Row, comparison_group
 
+WIDE = 100
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
 def print_tables(rows: list[Row], console: Console) -> None:
-    for _, group in groupby(rows, key=comparison_group):
-        console.print(_table(list(group)))
+    """Tables by group; below each, why a row has no figures."""
+    for _, members in groupby(rows, key=comparison_group):
+        group = list(members)
+        console.print(_table(group, console.width))
+        for row in group:
+            if row.status != "ok":
+                console.print(f"  {escape(row.case.framework_variant)}: {escape(row.reason or row.status)}", highlight=False)
+        console.print()
 
 
 def title(row: Row) -> str:
@@ -25,35 +33,28 @@ def title(row: Row) -> str:
     return f"neuron {case.neuron.label()} · {case.workload} · {sizes} · {case.precision} · {case.device} · {', '.join(extras)}"
 
 
-def _table(group: list[Row]) -> Table:
-    table = Table(title=escape(title(group[0])), title_justify="left", title_style="bold")
-    for name, right in (("#", 1), ("framework", 0), ("step", 1), ("95 % interval", 1), ("× best", 1)):
-        table.add_column(name, justify="right" if right else "left", no_wrap=name in ("#", "step", "× best"))
-    for name in ("forward", "backward", "memory"):
-        table.add_column(name, justify="right")
-    table.add_column("status")
+def _table(group: list[Row], width: int) -> Table:
+    table = Table(title=escape(title(group[0])), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    interval = ["95 % interval"] if width >= WIDE else []
+    for name in ("#", "framework", "step", *interval, "× best", "forward", "backward", "memory"):
+        table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
     for row in group:
-        table.add_row(*_cells(row))
+        table.add_row(*_cells(row, width))
     return table
 
 
-def _cells(row: Row) -> Iterable[str]:
-    figures = {phase: row.estimates.get(phase) for phase in ("step", "forward", "backward")}
-    step = figures["step"] if row.rankable else None
-    state = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
-    if row.reason:
-        state += " " + escape(shorten(row.reason))
+def _cells(row: Row, width: int) -> Iterable[str]:
+    figures = {phase: row.estimates.get(phase) if row.rankable else None for phase in ("step", "forward", "backward")}
+    step = figures["step"]
+    interval = [f"{units.seconds(step.low)} – {units.seconds(step.high)}" if step else ""] if width >= WIDE else []
     return (
         str(row.rank or ""),
         escape(row.case.framework_variant),
         units.seconds(step.median) if step else "",
-        f"{units.seconds(step.low)} – {units.seconds(step.high)}" if step else "",
+        *interval,
         f"{row.ratio:.2f}" if row.ratio else "",
-        *(units.seconds(figures[p].median) if figures[p] and row.rankable else "" for p in ("forward", "backward")),
-        units.size(row.extra_memory),
-        state,
+        *(units.seconds(figures[phase].median) if figures[phase] else "" for phase in ("forward", "backward")),
+        units.size(row.peak_memory),
+        f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]",
     )
-
-
-def shorten(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
