@@ -158,6 +158,8 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": count,
         "JAX_PLATFORMS": kind,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        # One heap: glibc gives the freed top of others back to nobody, and memory of earlier calls would hide later ones.
+        "MALLOC_ARENA_MAX": "1",
         "PIP_NO_INDEX": "1",
         "PYTHONHASHSEED": "0",
         **visible,

@@ -157,7 +157,10 @@ class Runner:
             signal=outcome.signal,
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
             adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
-            environment={key: value for key, value in self.environment.items() if key != "packages"},
+            environment={
+                **{key: value for key, value in self.environment.items() if key != "packages"},
+                "variables": worker_environment(planned.case.device, self.measure.threads),
+            },
             machine=self.machine,
             measure=self.measure.model_dump(),
             monitor={**(monitor or {}), "null_s": self.null_s},

@@ -19,7 +19,7 @@ class HostMemory:
     def reset(self) -> None:
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-            libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen
+            libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
         CLEAR_REFS.write_text("5")
         self.before = _kibibytes("VmRSS")
 
