@@ -1,20 +1,19 @@
 """The ranking tables as Markdown, for READMEs and pull requests."""
 
-from itertools import groupby
-
 from . import units
-from .rows import Row, comparison_group
-from .terminal import title
+from .coverage import Conditions, reason_of
+from .rows import Row
 
 HEADS = ("#", "framework", "step", "95 % interval", "× best", "forward", "backward", "memory", "status")
 
 
 def markdown_text(rows: list[Row]) -> str:
-    return "\n".join(_table(list(group)) for _, group in groupby(rows, key=comparison_group))
+    conditions = Conditions(rows)
+    return "\n".join(_table(conditions.full(group[0]), group) for group in conditions.groups.values())
 
 
-def _table(group: list[Row]) -> str:
-    lines = [f"**{title(group[0])}**", "", _line(HEADS), _line(["--:", ":--", *["--:"] * 6, ":--"])]
+def _table(title: str, group: list[Row]) -> str:
+    lines = [f"**{title}**", "", _line(HEADS), _line(["--:", ":--", *["--:"] * 6, ":--"])]
     return "\n".join([*lines, *(_line(_cells(row)) for row in group), ""])
 
 
@@ -29,7 +28,7 @@ def _cells(row: Row) -> list[str]:
         units.seconds(forward.median) if forward else "",
         units.seconds(backward.median) if backward else "",
         units.size(row.peak_memory),
-        row.status + (f": {row.reason}" if row.reason else ""),
+        ": ".join(filter(None, (row.status, reason_of(row)))),
     ]
 
 

@@ -1,7 +1,6 @@
 """The table at the end of a run: ranked inside each group, with what could not be ranked and why."""
 
 from collections.abc import Iterable
-from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -9,7 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from . import units
-from .rows import Row, comparison_group
+from .coverage import Conditions, reason_of
+from .rows import Row
 
 WIDE = 100
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
@@ -17,24 +17,18 @@ COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 def print_tables(rows: list[Row], console: Console) -> None:
     """Tables by group; below each, why a row has no figures."""
-    for _, members in groupby(rows, key=comparison_group):
-        group = list(members)
+    conditions = Conditions(rows)
+    for group in conditions.groups.values():
+        console.print(f"[bold]{escape(conditions.full(group[0]))}[/]", highlight=False)
         console.print(_table(group, console.width))
         for row in group:
-            if row.status != "ok":
-                console.print(f"  {escape(row.case.framework_variant)}: {escape(row.reason or row.status)}", highlight=False)
+            if reason := reason_of(row):
+                console.print(f"  {escape(row.case.framework_variant)}: {escape(reason)}", highlight=False)
         console.print()
 
 
-def title(row: Row) -> str:
-    case = row.case
-    sizes = f"N={case.neurons} T={case.time_steps} B={case.batch}" + (f" L={case.layers}" if case.layers > 1 else "")
-    extras = [case.input, *([] if case.bias else ["no bias"]), *([] if case.input_grad else ["no input gradient"])]
-    return f"neuron {case.neuron.label()} · {case.workload} · {sizes} · {case.precision} · {case.device} · {', '.join(extras)}"
-
-
 def _table(group: list[Row], width: int) -> Table:
-    table = Table(title=escape(title(group[0])), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     interval = ["95 % interval"] if width >= WIDE else []
     for name in ("#", "framework", "step", *interval, "× best", "forward", "backward", "memory"):
         table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
