@@ -28,7 +28,10 @@ def parse_duration(value: Any) -> float:
 
 def parse_size(value: Any) -> int:
     """Bytes in a text such as `512MiB` or `16GiB`. Raises ValueError."""
-    return int(_quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'"))
+    size = int(_quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'"))
+    if not size:
+        raise ValueError("must be at least one byte")
+    return size
 
 
 def _quantity(value, units, wanted):
@@ -44,7 +47,7 @@ def parse_neuron(value: Any) -> NeuronSpec:
         return value
     if isinstance(value, str):
         if value not in NEURONS:
-            raise ValueError(f"must be one of {', '.join(NEURONS)}{nearest(value, NEURONS)}, or a table of its fields")
+            raise ValueError(f"must be one of {', '.join(NEURONS)}, or a table of a neuron's fields{nearest(value, NEURONS)}")
         return NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
@@ -238,8 +241,8 @@ def _beside(path: Path, reference: str) -> str:
 
 def check_reference(reference: str, folder: Path, where: str) -> str:
     """`file.py:Class` with an absolute path, or `module:Class` as it is. Raises ConfigError."""
-    source, colon, name = reference.rpartition(":")
-    if not colon or not name.isidentifier():
+    source, _, name = reference.rpartition(":")
+    if not source or not name.isidentifier():
         raise ConfigError(f"{where} = {reference!r}: must look like 'file.py:Class' or 'package.module:Class'")
     if not source.endswith(".py"):
         return reference

@@ -1,5 +1,6 @@
 """Starts one worker process, waits for it without using the cores it measures on, and says how it ended."""
 
+import ctypes
 import json
 import os
 import select
@@ -66,6 +67,8 @@ def _launch(verb, job, scratch, timeout, memory_bytes, environment):
     job = {**job, "parent": os.getpid(), "memory_bytes": memory_bytes, "events": str(events)}
     job_file.write_text(json.dumps(job))
     killed_before = _kernel_kills()
+    _adopt_orphans()
+    others = {child.pid for child in psutil.Process().children(recursive=True)}
     start = time.monotonic()
     with open(output, "wb") as stream:
         process = subprocess.Popen(
@@ -81,7 +84,7 @@ def _launch(verb, job, scratch, timeout, memory_bytes, environment):
     try:
         outcome.timed_out = not _ended_within(process, timeout)
     finally:
-        _kill_all(process)
+        _kill_all(process, others)
     outcome.duration_s = time.monotonic() - start
     code = process.returncode
     outcome.exit_code, outcome.signal = (None, -code) if code < 0 else (code, None)
@@ -109,8 +112,11 @@ def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
         os.close(handle)
 
 
-def _kill_all(process: subprocess.Popen) -> None:
-    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save."""
+def _kill_all(process: subprocess.Popen, others: set[int]) -> None:
+    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save.
+
+    `others` are processes that were ours before.
+    """
     try:
         descendants = psutil.Process(process.pid).children(recursive=True)
     except psutil.Error:
@@ -121,6 +127,18 @@ def _kill_all(process: subprocess.Popen) -> None:
         with suppress(psutil.Error):
             descendant.kill()
     process.wait()
+    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became ours when the worker ended
+        if orphan.pid not in others:
+            with suppress(psutil.Error):
+                orphan.kill()
+                orphan.wait()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever outlives its own, so that it can be found."""
+    if sys.platform == "linux":
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
 
 def _read_events(path: Path) -> list[dict]:

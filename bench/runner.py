@@ -28,6 +28,7 @@ class Finished:
     record: Record
     resumed: bool
     remaining: int
+    note: str | None = None
 
 
 class Runner:
@@ -59,11 +60,20 @@ class Runner:
 
     def finished(self, planned: plan.PlannedCase, round: int) -> Record | None:
         """What an earlier run recorded for this case and round, if it can be read and is comparable."""
-        path = record_path(self.folder, planned.id, round, self.done_key(planned))
         try:
-            return Record.model_validate_json(path.read_bytes())
+            return Record.model_validate_json(self._path(planned, round).read_bytes())
         except (OSError, ValueError):
             return None
+
+    def _path(self, planned: plan.PlannedCase, round: int) -> Path:
+        return record_path(self.folder, planned.id, round, self.done_key(planned))
+
+    def _set_aside(self, planned: plan.PlannedCase, round: int) -> str:
+        """A record that cannot be read is kept beside the one that replaces it."""
+        path = self._path(planned, round)
+        aside = path.with_suffix(".damaged")
+        path.rename(aside)
+        return f"{path} cannot be read: kept as {aside.name}, and measured again"
 
     # -- the run ---------------------------------------------------------------------------------------------
 
@@ -78,6 +88,8 @@ class Runner:
             if round and first is not None and first.status != "ok":
                 continue  # its first round said why there are no times
             earlier = self.finished(planned, round)
+            damaged = earlier is None and self._path(planned, round).exists()
+            note = self._set_aside(planned, round) if damaged else None
             resumed = earlier is not None and earlier.status not in RETRIED and not self.fresh
             record = earlier if resumed else self._case(planned, round, failed, earlier.attempt + 1 if earlier else 1)
             if not round:
@@ -85,7 +97,7 @@ class Runner:
             if record.status in ENDS_WHAT_IS_BIGGER:
                 failed.append((planned.case, record.status))
             remaining -= 1 if round or record.status == "ok" else self.measure.rounds
-            yield Finished(record, resumed, remaining)
+            yield Finished(record, resumed, remaining, note)
 
     def _case(self, planned, round, failed, attempt) -> Record:
         started = datetime.now(UTC)

@@ -1,7 +1,6 @@
 """Statistics of timing samples: pure functions on numbers, NumPy only."""
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 
@@ -16,10 +15,11 @@ def median_interval(samples, confidence: float = 0.95) -> tuple[float, float, fl
     ordered = np.sort(np.asarray(samples, dtype=float))
     count = len(ordered)
     middle = float(np.median(ordered))
-    tail, below = 0, 0  # below: how many order statistics may be cut from each side
-    total = 2**count
-    while below < count // 2 and 2 * (tail + comb(count, below)) <= (1 - confidence) * total:
-        tail += comb(count, below)
+    below, tail, term = 0, 0, 1  # below: how many order statistics may be cut from each side; term: comb(count, below)
+    allowed = round((1 - confidence) * 10**9) << count  # whole numbers: 2**count is no float beyond 1023 samples
+    while below < count // 2 and 2 * 10**9 * (tail + term) <= allowed:
+        tail += term
+        term = term * (count - below) // (below + 1)
         below += 1
     cut = max(below - 1, 0)
     return middle, float(ordered[cut]), float(ordered[count - 1 - cut])

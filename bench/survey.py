@@ -10,7 +10,7 @@ from snnbench.adapters.registry import BUILT_IN, references
 from .launch import launch, worker_environment
 from .plan import PlannedCase
 
-TIMEOUT, MEMORY = 120.0, 16 * 2**30
+TIMEOUT, MEMORY = 60.0, 16 * 2**30
 
 
 def survey_environment() -> dict:
@@ -19,22 +19,27 @@ def survey_environment() -> dict:
     return {key: value for key, value in answer.items() if key != "part"}
 
 
-def survey_adapters(files: list[str] = (), cases: list[Case] = ()) -> dict[str, dict]:
+def survey_adapters(files: list[str] = ()) -> dict[str, dict]:
     """What every adapter says of itself, by name; those in `files` win over installed ones of the same name.
 
     An adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status.
     """
+    return {entry["name"]: entry for entry in map(_named, _describe([*references().values(), *files], []))}
+
+
+def _describe(wanted: list[str], cases: list[Case]) -> list[dict]:
+    """One entry per reference. Adapters of others get a worker each: they may hang, crash or exit."""
     values = [case.as_dict() for case in cases]
-    built_in = [reference for reference in references().values() if reference in BUILT_IN.values()]
-    others = [reference for reference in references().values() if reference not in BUILT_IN.values()]
+    built_in = [reference for reference in wanted if reference in BUILT_IN.values()]
+    others = [reference for reference in wanted if reference not in BUILT_IN.values()]
     found = _ask("describe", {"references": built_in, "cases": values}).answer("describe")["adapters"]
-    for reference in [*others, *files]:  # each in a worker of its own: it may hang, crash or exit
+    for reference in others:
         outcome = _ask("describe", {"references": [reference], "cases": values})
         try:
             found += outcome.answer("describe")["adapters"]
         except RuntimeError as error:
             found.append({"reference": reference, "error": str(error)})
-    return {entry["name"]: entry for entry in map(_named, found)}
+    return found
 
 
 def _named(entry: dict) -> dict:
@@ -42,7 +47,7 @@ def _named(entry: dict) -> dict:
         return entry
     name = declared_name(entry["reference"])
     nothing_known = {"version": None, "missing": [], "constructions": ["default"], "modes": ["eager"], "devices": []}
-    return {"name": name, **nothing_known, "neurons": {}, "refusals": None, "source_sha256": None, **entry}
+    return {"name": name, **nothing_known, "neurons": {}, "source_sha256": None, **entry}
 
 
 def declared_name(reference: str) -> str:
@@ -55,15 +60,18 @@ def declared_name(reference: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             for statement in node.body:
-                if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", None) == "name":
-                    return ast.literal_eval(statement.value)
+                target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+                value = getattr(statement, "value", None)
+                if getattr(target, "id", None) == "name" and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    return value.value
     return class_name
 
 
-def plan_cases(cases: list[Case], files: list[str], devices: list[str]) -> list[PlannedCase]:
-    """Every case with the adapter that runs it, and the reason if it is known that it cannot run here."""
-    adapters = survey_adapters(files, cases)
-    refusals = {name: iter(entry["refusals"]) for name, entry in adapters.items() if entry["refusals"] is not None}
+def plan_cases(cases: list[Case], adapters: dict[str, dict], devices: list[str]) -> list[PlannedCase]:
+    """Every case with its adapter (of `survey_adapters`), and the reason if it is known that it cannot run here."""
+    used = {case.framework for case in cases}
+    asked = [entry["reference"] for name, entry in adapters.items() if name in used and "error" not in entry]
+    refusals = {entry["name"]: iter(entry["refusals"]) for entry in _describe(asked, cases) if "error" not in entry}
     planned = []
     for case in cases:
         adapter = adapters[case.framework]

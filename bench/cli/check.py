@@ -45,7 +45,7 @@ def check(
         if name not in found:
             raise ConfigError(f"unknown framework {name!r}{nearest(name, found)} (there are {', '.join(found)})")
     try:
-        specs = [parse_neuron(value) for value in neuron or NEURONS]
+        specs = [_neuron(value) for value in neuron or NEURONS]
         sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
         axes = {"device": device, "workload": workload, "input": input, **sizes}
         cases = [proving.checked_case(Case(n, neuron=s, precision=p, **axes)) for n in wanted for s in specs for p in precision]
@@ -54,7 +54,7 @@ def check(
     environment = survey.survey_environment()
     progress, console = messages(), output()
     results = []
-    for planned in survey.plan_cases(cases, files, environment["devices"]):
+    for planned in survey.plan_cases(cases, found, environment["devices"]):
         if progress.is_terminal:
             progress.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
         results.append(proving.prove_apart(planned))
@@ -66,6 +66,13 @@ def check(
             if result.status not in ("ok", "unsupported"):
                 console.print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", soft_wrap=True)
     raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
+
+
+def _neuron(value):
+    try:
+        return parse_neuron(value)
+    except ValueError as error:
+        raise ConfigError(f"--neuron {value}: {error}") from None
 
 
 def _exit_code(statuses: list[str], named: bool) -> int:

@@ -18,6 +18,8 @@ def init(
     if schema:
         print(json.dumps(json_schema(), indent=1))
         return
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path}: exists already; name another file")
     path.write_text(files("snnbench").joinpath("starter.toml").read_text())

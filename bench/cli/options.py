@@ -34,7 +34,7 @@ def load_plan(config: Path, settings: list[str], only: str, references: list[str
         if entry["reference"] in given and not named & {entry["name"], "all"}:
             experiment.grid.framework.append(entry["name"])
     cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
-    planned = survey.plan_cases(cases, files, environment["devices"])
+    planned = survey.plan_cases(cases, adapters, environment["devices"])
     if "all" in experiment.grid.framework:
         named = {text.partition(":")[0] for text in experiment.grid.framework}
         for item in planned:

@@ -46,6 +46,8 @@ class Progress:
             self.spent.append(now - self.last)
         self.last = now
         done = self.total - finished.remaining
+        if finished.note:
+            self.console.print(escape(finished.note), soft_wrap=True)
         left = self._left(finished.remaining)
         line = f"[{done}/{self.total}] {describe(finished)}"
         self.console.print(escape(line) if self.console.is_terminal else escape(f"{line} · {left}"), soft_wrap=True)

@@ -15,7 +15,7 @@ from ..report.files import write_report
 from ..report.terminal import print_tables
 from ..runner import Runner
 from ..store import write_atomically
-from .console import output
+from .console import messages, output
 from .options import Adapters, Config, Only, Out, Settings, load_plan
 from .progress import Progress
 
@@ -31,7 +31,10 @@ def run(
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     experiment, environment, planned = load_plan(config, settings, only, adapter)
     folder = out or Path("results/local") / experiment.name
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be a result folder: {error.strerror}") from None
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _locked(folder):
         write_atomically(folder / "config.toml", config.read_text(encoding="utf-8"))
@@ -48,8 +51,9 @@ def run(
     console = output()
     print_tables(rows, console)
     console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
-    if interrupted:
-        raise KeyboardInterrupt
+    if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
+        messages().print("snnbench: interrupted")
+        raise typer.Exit(exit_codes.INTERRUPTED)
     tolerated = {item.id for item in planned if item.adapter["missing"] and not item.named}
     raise typer.Exit(exit_codes.of_rows(rows, tolerated))
 

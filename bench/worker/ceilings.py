@@ -41,9 +41,10 @@ def _rate(program, rows: int, width: int, name: str, repeats: int) -> float:
 def best_seconds(call, least_calls: int) -> float:
     """Shortest of at least `least_calls` calls, and of as many as fit into LEAST_SECONDS, after one that warms up."""
     call()
-    times: list[float] = []
-    while len(times) < least_calls or sum(times) < LEAST_SECONDS:
+    calls, total, best = 0, 0.0, float("inf")
+    while calls < least_calls or total < LEAST_SECONDS:
         start = time.perf_counter()
         call()
-        times.append(max(time.perf_counter() - start, 1e-9))
-    return min(times)
+        seconds = max(time.perf_counter() - start, 1e-9)
+        calls, total, best = calls + 1, total + seconds, min(best, seconds)
+    return best

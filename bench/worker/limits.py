@@ -50,10 +50,12 @@ def forbid_network_and_pip() -> None:
 
 
 def _refuse(event: str, arguments: tuple) -> None:
-    if event == "socket.connect":
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
         address = arguments[1]
         if isinstance(address, tuple):
             _forbid(f"a network connection to {address[0]}:{address[1]}")
+    elif event == "import" and arguments[0] in ("pip", "ensurepip"):
+        _forbid("a package installation (pip inside the process)")
     elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
         words = _words(arguments)
         if any(Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.") for word in words):

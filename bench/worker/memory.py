@@ -15,11 +15,13 @@ class HostMemory:
     """
 
     meaning = "host resident"
+    highest = 0
 
     def reset(self) -> None:
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
             libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
+        HostMemory.highest = max(HostMemory.highest, _kibibytes("VmHWM"))
         CLEAR_REFS.write_text("5")
         self.before = _kibibytes("VmRSS")
 
@@ -40,7 +42,7 @@ def host_memory_probe() -> HostMemory | None:
 
 def host_peak_bytes() -> int | None:
     try:
-        return _kibibytes("VmHWM")
+        return max(HostMemory.highest, _kibibytes("VmHWM"))
     except (OSError, KeyError):
         return None
 

@@ -1,5 +1,6 @@
 """One case in one round, in a process of its own: import, build, first call, weigh, prove, time."""
 
+import gc
 import importlib
 import time
 from contextlib import contextmanager, suppress
@@ -47,6 +48,7 @@ class Worker:
             if reason := adapter.refuses(self.case):
                 self._end("build", time.perf_counter(), "unsupported", reason)
             self._prove(adapter, free_run(proved(self.case)))
+            self._refuse_attempts("error")
 
     def _measured(self) -> None:
         self.threads = len(use_cores(self.job["measure"]["threads"]))
@@ -136,6 +138,7 @@ class Worker:
         facts = program.facts(result)
         facts["spike_mismatch"] = free.mismatch(program.spikes(result)[-1], problem.rows)
         self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts})
+        gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
 
     def _weigh(self, program, parts):

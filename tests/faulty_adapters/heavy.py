@@ -1,0 +1,48 @@
+"""Right networks that also take known amounts of memory, touched and given back, in one phase each."""
+
+import numpy as np
+from numpy_network import NumpyNetwork, NumpyProgram
+
+MIB = 1 << 20
+FORWARD, BACKWARD, STEP, INFERENCE = 256 * MIB, 160 * MIB, 224 * MIB, 192 * MIB
+
+
+def touched(size):
+    return np.ones(size, np.uint8)
+
+
+class HeavyProgram(NumpyProgram):
+    def forward(self, x):
+        touched(FORWARD)
+        return super().forward(x)
+
+    def backward(self, result, upstream):
+        touched(BACKWARD)
+        return super().backward(result, upstream)
+
+    def step(self, x, upstream):
+        touched(STEP)
+        return super().backward(super().forward(x), upstream)
+
+    def inference(self, x):
+        touched(INFERENCE)
+        return NumpyProgram.forward(self, x)
+
+
+class Heavy(NumpyNetwork):
+    name = "heavy"
+    program_class = HeavyProgram
+
+
+class KeepingProgram(NumpyProgram):
+    """Keeps FORWARD bytes with the result until it is dropped, as a graph does."""
+
+    def forward(self, x):
+        result = super().forward(x)
+        result.kept = touched(FORWARD)
+        return result
+
+
+class Keeping(NumpyNetwork):
+    name = "keeping"
+    program_class = KeepingProgram

@@ -1,0 +1,33 @@
+"""The plain torch loop that also takes known amounts of memory in forward and in backward."""
+
+import torch
+
+from snnbench.adapters.torch_loop import TorchLoop
+
+MIB = 1 << 20
+FORWARD, BACKWARD = 160 * MIB, 128 * MIB
+
+
+class Weight(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, spikes):
+        torch.ones(FORWARD, dtype=torch.uint8)
+        return spikes.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        torch.ones(BACKWARD, dtype=torch.uint8)
+        return gradient
+
+
+class HeavyTorch(TorchLoop):
+    name = "heavy-torch"
+
+    def neuron(self, spec, features):
+        right = super().neuron(spec, features)
+
+        class Heavy(torch.nn.Module):
+            def forward(self, currents):
+                return Weight.apply(right(currents))
+
+        return Heavy()

@@ -1,0 +1,69 @@
+"""Adapters that raise: where a framework's own mistakes show."""
+
+import numpy as np
+from numpy_network import NumpyNetwork, NumpyProgram
+
+from snnbench.adapters import Unsupported
+
+
+class NotInstalled(NumpyNetwork):
+    name = "not-installed"
+    requires = ("framework_that_nobody_has",)
+
+
+class BuildRaises(NumpyNetwork):
+    name = "build-raises"
+
+    def program(self, case):
+        raise ValueError("no such layer")
+
+
+class RefusesLate(NumpyNetwork):
+    """Finds out only while building that it cannot."""
+
+    name = "refuses-late"
+
+    def program(self, case):
+        raise Unsupported("odd sizes are not offered")
+
+
+class ForwardProgram(NumpyProgram):
+    error = ZeroDivisionError("forward divided by zero")
+
+    def forward(self, x):
+        raise self.error
+
+
+class ForwardRaises(NumpyNetwork):
+    name = "forward-raises"
+    program_class = ForwardProgram
+
+
+class OutOfMemoryProgram(ForwardProgram):
+    error = MemoryError()
+
+
+class RaisesMemoryError(NumpyNetwork):
+    name = "raises-memory-error"
+    program_class = OutOfMemoryProgram
+
+
+class BackwardProgram(NumpyProgram):
+    def backward(self, result, upstream):
+        raise ArithmeticError("backward lost its graph")
+
+
+class BackwardRaises(NumpyNetwork):
+    name = "backward-raises"
+    program_class = BackwardProgram
+
+
+class GreedyProgram(NumpyProgram):
+    def forward(self, x):
+        np.ones(4 << 30, np.uint8)
+        return super().forward(x)
+
+
+class AllocatesTooMuch(NumpyNetwork):
+    name = "allocates-too-much"
+    program_class = GreedyProgram

@@ -1,0 +1,49 @@
+"""A user's mistake on the real command line: exit code 2, one sentence on stderr, nothing written."""
+
+import pytest
+
+MISTAKES = {
+    # what: (text of the config, further arguments, words of the message)
+    "unknown key": ('name = "a"\n[grid]\nneurns = [1]', [], ["grid.neurns", "did you mean 'neurons'"]),
+    "unknown framework": ('name = "a"\n[grid]\nframework = ["norze"]', [], ["grid.framework = 'norze'", "did you mean 'norse'"]),
+    "unknown variant": (
+        'name = "a"\n[grid]\nframework = ["norse:egaer"]',
+        [],
+        ["grid.framework = 'norse:egaer'", "did you mean 'eager'"],
+    ),
+    "not TOML": ("[", [], ["is not TOML"]),
+    "wrong --set": ('name = "a"', ["--set", "grid.neurons"], ["--set grid.neurons", "must look like"]),
+    "wrong --only": ('name = "a"', ["--only", "framwork=norse"], ["--only framwork=norse", "did you mean 'framework'"]),
+    "empty --only": ('name = "a"', ["--only", "framework=nothing"], ["no case left"]),
+    "wrong --adapter": ('name = "a"', ["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_a_mistake_ends_with_2_and_one_sentence_and_writes_nothing(snnbench, mistake, verb):
+    text, arguments, words = MISTAKES[mistake]
+    config = snnbench.folder / "mine.toml"
+    config.write_text(text)
+    before = sorted(snnbench.folder.rglob("*"))
+    ended = snnbench(verb, "--config", config, *arguments)
+    assert ended.exit_code == 2
+    assert ended.stdout == ""
+    assert ended.message.startswith("snnbench: ")
+    assert [word for word in words if word not in ended.message] == [], ended.message
+    assert sorted(snnbench.folder.rglob("*")) == before
+
+
+def test_a_missing_config_and_a_missing_option(snnbench):
+    ended = snnbench("run", "--config", "nowhere.toml")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.message == "snnbench: nowhere.toml: there is no such file"
+    assert snnbench("run").exit_code == 2
+    assert snnbench("rum").exit_code == 2
+
+
+def test_a_config_named_like_a_way_out_writes_nothing_elsewhere(snnbench):
+    config = snnbench.folder / "mine.toml"
+    config.write_text('name = "../outside"')
+    assert snnbench("run", "--config", config).exit_code == 2
+    assert not (snnbench.folder / "results").exists()

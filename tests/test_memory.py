@@ -1,0 +1,49 @@
+"""Known bytes that an adapter takes in a phase read back within 5 %."""
+
+import pytest
+
+MIB = 1 << 20
+HEAVY = {"forward": 256 * MIB, "backward": 160 * MIB, "step": 224 * MIB, "inference": 192 * MIB}
+HEAVY_TORCH = {"forward": 160 * MIB, "backward": 128 * MIB, "step": 160 * MIB, "inference": 160 * MIB}
+ADAPTERS = ["numpy_network.py:NumpyNetwork", "heavy.py:Heavy", "heavy.py:Keeping", "heavy_torch.py:HeavyTorch"]
+
+
+@pytest.fixture(scope="module")
+def weighed(snnbench_module):
+    config = snnbench_module.config(["numpy", "heavy", "keeping", "heavy-torch", "torch"], ADAPTERS)
+    ended = snnbench_module.run(config)
+    assert ended.exit_code == 0, ended.stderr
+    return ended
+
+
+@pytest.mark.parametrize("phase", HEAVY)
+@pytest.mark.parametrize("figure", ["peak_bytes", "extra_bytes"])
+@pytest.mark.parametrize(("heavy", "light", "bytes"), [("heavy", "numpy", HEAVY), ("heavy-torch", "torch", HEAVY_TORCH)])
+def test_known_bytes_read_back_within_five_percent(weighed, heavy, light, bytes, phase, figure):
+    taken = weighed.record(heavy)["memory"][phase][figure] - weighed.record(light)["memory"][phase][figure]
+    assert taken == pytest.approx(bytes[phase], rel=0.05)
+
+
+def test_what_forward_keeps_for_backward_counts_in_both(weighed):
+    keeping, light = (weighed.record(name)["memory"] for name in ("keeping", "numpy"))
+    for phase in ("forward", "backward", "step"):
+        assert keeping[phase]["extra_bytes"] - light[phase]["extra_bytes"] == pytest.approx(HEAVY["forward"], rel=0.05), phase
+
+
+def test_the_total_holds_arguments_and_results(weighed):
+    size, border = 97, 37 * 3 * 97 * 4
+    weights = (size * size + size) * 4
+    figures = weighed.record("torch")["memory"]
+    assert figures["inference"]["peak_bytes"] >= weights + border
+    assert figures["forward"]["peak_bytes"] - figures["forward"]["extra_bytes"] == weights + 2 * border
+    assert figures["step"]["peak_bytes"] - figures["step"]["extra_bytes"] == 2 * weights + 4 * border
+
+
+def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
+    row = next(row for row in weighed.rows if row["framework"] == "heavy")
+    figures = weighed.record("heavy")["memory"]
+    assert int(row["peak_memory_bytes"]) == figures["forward"]["peak_bytes"] == max(f["peak_bytes"] for f in figures.values())
+    assert int(row["step_extra_memory_bytes"]) == figures["step"]["extra_bytes"]
+    assert row["memory_meaning"] == "host resident"
+    assert int(row["host_peak_bytes"]) > HEAVY["forward"]
+    assert row["reserved_memory_bytes"] == "", "unknown on a CPU, not 0"

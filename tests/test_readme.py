@@ -1,0 +1,37 @@
+"""The README's table is made from committed records, never typed. `python tests/test_readme.py` writes it anew."""
+
+import re
+from pathlib import Path
+
+from snnbench.report.files import rows_in
+from snnbench.report.markdown import markdown_text
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+BLOCK = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+
+
+def generated(text: str) -> str:
+    def table(match):
+        rows, unreadable = rows_in([ROOT / match[2]])
+        assert rows, f"no records in {match[2]}"
+        assert not unreadable, unreadable
+        return f"{match[1]}\n{markdown_text(rows)}\n{match[4]}"
+
+    return BLOCK.sub(table, text)
+
+
+def test_tables_are_generated_from_committed_records():
+    text = README.read_text(encoding="utf-8")
+    assert BLOCK.search(text)
+    assert text == generated(text)
+
+
+def test_every_config_and_folder_named_exists():
+    text = README.read_text(encoding="utf-8")
+    for name in re.findall(r"`(configs/[a-z-]+\.toml|[a-z]+/(?:[a-z_]+/)?)`", text):
+        assert (ROOT / name).exists() or name == "records/", name
+
+
+if __name__ == "__main__":
+    README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
