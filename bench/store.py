@@ -139,8 +139,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_record(folder: Path, record: Record) -> Path:
+    """One line per field: short enough to read, and samples do not fill pages."""
     path = record_path(folder, record.case_id, record.round, record.done_key)
-    write_atomically(path, json.dumps(_finite(record.model_dump(by_alias=True)), indent=1) + "\n")
+    lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
+    write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
     return path
 
 

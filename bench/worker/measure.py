@@ -35,7 +35,11 @@ class Samples:
     stop_reason: str = ""
 
     def as_dict(self) -> dict:
-        return asdict(self)
+        """For the record: to the nanosecond, which is what the clocks resolve."""
+        values = asdict(self)
+        for name in ("wall", "enqueue", "device", "at"):
+            values[name] = [round(seconds, 9) for seconds in values[name]]
+        return values
 
     def warnings(self) -> list[str]:
         if self.device_clock == "events" and any(d > 1.02 * w for d, w in zip(self.device, self.wall, strict=True)):
