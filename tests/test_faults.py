@@ -135,3 +135,21 @@ def test_times_from_before_a_crash_are_kept_but_not_ranked(faults):
     assert float(row["step_s"]) > 0
     assert row["inference_s"] == row["rank"] == ""
     assert (row["forward_status"], row["inference_status"]) == ("ok", "crash")
+
+
+def test_forward_keeps_its_figures_where_backward_does_not_fit(snnbench):
+    config = snnbench.config(["backward-does-not-fit"], ["raising.py:BackwardDoesNotFit"], "neurons = [131]")
+    result = snnbench.run(config)
+    assert result.exit_code == 0, result.stderr
+    (row,) = result.rows
+    assert row["status"] == "oom_host"
+    assert row["rank"] == ""
+    assert (row["forward_status"], row["inference_status"]) == ("ok", "ok")
+    assert float(row["forward_s"]) > 0
+    assert float(row["forward_peak_memory_bytes"]) > 0
+    assert (row["backward_status"], row["step_status"]) == ("oom_host", "oom_host")
+    assert row["backward_s"] == row["step_s"] == row["step_peak_memory_bytes"] == ""
+    (record,) = result.records
+    names = [stage["name"] for stage in record["proof"]["stages"] if stage["grad_error"] is not None]
+    assert names == ["small problem, fp32, spikes"]
+    assert record["proof"]["passed"]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from snnbench.report.files import rows_in
+from snnbench.report.files import read_results
 from snnbench.report.markdown import markdown_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -13,10 +13,10 @@ BLOCK = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end of table -->)", re.
 
 def generated(text: str) -> str:
     def table(match):
-        rows, unreadable = rows_in([ROOT / match[2]])
-        assert rows, f"no records in {match[2]}"
-        assert not unreadable, unreadable
-        return f"{match[1]}\n{markdown_text(rows)}\n{match[4]}"
+        results = read_results([ROOT / match[2]])
+        assert results.rows, f"no records in {match[2]}"
+        assert not results.unreadable, results.unreadable
+        return f"{match[1]}\n{markdown_text(results.rows)}\n{match[4]}"
 
     return BLOCK.sub(table, text)
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from ..config import ConfigError
 from ..exit_codes import NOTHING
-from ..report.files import rows_in, write_report
+from ..report.files import read_results, write_report
 from ..report.markdown import markdown_text
 from ..report.terminal import print_tables
 from .console import messages, output
@@ -28,17 +29,16 @@ def report(
     for folder in folders:
         if not folder.is_dir():
             raise ConfigError(f"{folder}: there is no such folder")
-    if not rows_in(folders)[0]:
-        raise typer.Exit(_nothing(folders))
+    results = read_results(folders)
+    for sentence in results.unreadable:
+        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+    if not results.rows:
+        messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
+        raise typer.Exit(NOTHING)
     if format is Format.MARKDOWN:
-        print(markdown_text(rows_in(folders)[0]), end="")
+        print(markdown_text(results.rows), end="")
         return
-    rows = write_report(out or folders[0], " + ".join(folder.resolve().name for folder in folders), sources=folders)
+    write_report(out or folders[0], " + ".join(folder.resolve().name for folder in folders), results)
     console = output()
-    print_tables(rows, console)
+    print_tables(results.rows, console)
     console.print(f"[bold]report[/] {(out or folders[0]) / 'report.html'}", highlight=False, soft_wrap=True)
-
-
-def _nothing(folders: list[Path]) -> int:
-    messages().print(f"snnbench: {', '.join(map(str, folders))}: no records there")
-    return NOTHING

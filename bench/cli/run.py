@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from .. import exit_codes
 from ..config import ConfigError
 from ..machine import describe_machine
-from ..report.files import write_report
+from ..report.files import read_results, write_report
 from ..report.terminal import print_tables
 from ..runner import Runner
 from ..store import write_atomically
@@ -47,15 +47,16 @@ def run(
                     progress.show(finished)
             except KeyboardInterrupt:
                 interrupted = True
-        rows = write_report(folder, experiment.name, {case.id for case in planned})
+        results = read_results([folder], {case.id for case in planned})
+        write_report(folder, experiment.name, results)
     console = output()
-    print_tables(rows, console)
+    print_tables(results.rows, console)
     console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         messages().print("snnbench: interrupted")
         raise typer.Exit(exit_codes.INTERRUPTED)
     tolerated = {item.id for item in planned if item.adapter["missing"] and not item.named}
-    raise typer.Exit(exit_codes.of_rows(rows, tolerated))
+    raise typer.Exit(exit_codes.of_rows(results.rows, tolerated))
 
 
 def _locked(folder: Path):

@@ -12,6 +12,7 @@ from ..stats import Estimate, drift, estimate, outliers
 from ..store import Record
 from ..worker.errors import worst
 from ..worker.phases import PHASES
+from ..worker.proof import OWN_SIZE
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Row:
     def own_size(self) -> dict | None:
         """The proof's verdict at the case's own size."""
         stages = self.first.proof["stages"] if self.first.proof else []
-        return stages[-1] if stages and stages[-1]["name"].startswith("own size") else None
+        return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else None
 
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""

@@ -15,6 +15,9 @@ from ..problem import Problem, calibrate, generate, proved, small
 from .errors import is_out_of_memory
 from .limits import usable_cores
 
+OWN_SIZE, TIME_AXIS = "own size", "time axis"
+"""Names that stages of a proof begin or end with."""
+
 SETTLE_SECONDS = 0.2
 """How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
 
@@ -50,17 +53,30 @@ class Proof:
         return {"passed": self.passed, "reason": self.reason, "stages": [stage.as_dict() for stage in self.stages]}
 
 
-def prove(adapter: Adapter, case: Case, gains: list[float], sleep: Callable[[float], None] = time.sleep) -> Proof:
-    """The whole proof of `case`; `gains` belong to `proved(case)`. Stops at the first stage that fails."""
+def prove(
+    adapter: Adapter,
+    case: Case,
+    gains: list[float],
+    sleep: Callable[[float], None] = time.sleep,
+    backward_fits: bool = True,
+) -> Proof:
+    """The whole proof of `case`; `gains` belong to `proved(case)`. Stops at the first stage that fails.
+
+    Where memory does not hold the backward of the case's own size, its gradients are proved at the small size only.
+    """
     proof = Proof()
     for name, stage_case in _stages(case):
+        backward = backward_fits or not name.startswith(OWN_SIZE)
         stage_gains = gains if stage_case == proved(case) else calibrate(stage_case)
         adapter.prepare(stage_case, len(usable_cores()))
         problem = generate(stage_case, stage_gains)
         program = adapter.program(stage_case)
         program.load(problem.weights, problem.biases)
-        axis = name.endswith("time axis")
-        verdict = time_axis(program, problem) if axis else judge_program(program, problem, limits_of(stage_case), sleep)
+        axis = name.endswith(TIME_AXIS)
+        if axis:
+            verdict = time_axis(program, problem)
+        else:
+            verdict = judge_program(program, problem, limits_of(stage_case), sleep, backward)
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -73,8 +89,8 @@ def _stages(case: Case):
     for precision in dict.fromkeys(["fp32", case.precision]):
         for kind in dict.fromkeys(["spikes", case.input]):
             yield f"small problem, {precision}, {kind}", small(replace(case, precision=precision), kind)
-    yield f"small problem, {case.precision}, time axis", small(case)
-    yield f"own size, {case.precision}", proved(case)
+    yield f"small problem, {case.precision}, {TIME_AXIS}", small(case)
+    yield f"{OWN_SIZE}, {case.precision}", proved(case)
 
 
 def limits_of(case: Case) -> Limits:
@@ -82,34 +98,23 @@ def limits_of(case: Case) -> Limits:
     return limits(case.precision, case.neuron, inputs, case.time_steps, case.batch)
 
 
-def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep) -> Verdict:
+def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep, backward: bool = True) -> Verdict:
     """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
     first = program.forward(program.put_input(problem.other_input))
     program.wait(first)
-    upstream = None
-    try:
-        upstream = program.put_upstream(problem.upstream, first)
-        program.wait(program.backward(first, upstream))
-    except Exception as error:  # a wrong forward is named before the backward that fails because of it
-        if is_out_of_memory(error):
-            raise
+    upstream = program.put_upstream(problem.upstream, first)
+    _, failed = _gradients(program, first, upstream) if backward else (None, None)
     program.release()
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     borders = program.spikes(result)
-    gradients = failed = None
-    try:
-        done = program.backward(result, upstream)
-        program.wait(done)
-        gradients = program.gradients(done)
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        failed = f"backward fails: {type(error).__name__}: {error}"
+    gradients = None
+    if backward and not failed:
+        gradients, failed = _gradients(program, result, upstream)
     verdict = judge(problem, problem.input, borders, None, limit)
     if verdict.passed and failed:
         verdict.findings.append(failed)
-    elif verdict.passed:
+    elif verdict.passed and gradients is not None:
         verdict = judge(problem, problem.input, borders, gradients, limit)
     if not verdict.passed:
         sleep(SETTLE_SECONDS)
@@ -122,6 +127,18 @@ def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep) ->
                 if named := diagnose(problem, borders, gradients, limit):
                     verdict.findings.insert(0, named)
     return verdict
+
+
+def _gradients(program, result, upstream):
+    """(gradients, None), or (None, why not): a wrong forward is named before the backward that fails because of it."""
+    try:
+        done = program.backward(result, upstream)
+        program.wait(done)
+        return program.gradients(done), None
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return None, f"backward fails: {type(error).__name__}: {error}"
 
 
 def time_axis(program, problem: Problem) -> Verdict:

@@ -34,6 +34,7 @@ class Worker:
         self.job, self.emit = job, emit
         self.case = Case.from_dict(job["case"])
         self.first_round = job.get("round", 0) == 0
+        self.backward_fits = True
 
     def run(self) -> None:
         """Prove (in the first round) and measure."""
@@ -117,29 +118,37 @@ class Worker:
     def _first_call(self, program, problem, free, adapter):
         """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
         inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+        self.emit({"part": "first_call"})
+        start = time.perf_counter()
         try:
-            start = time.perf_counter()
-            self.emit({"part": "first_call"})
             result = program.forward(inputs[0])
             program.wait(result)
-            between = time.perf_counter()
+            took = time.perf_counter() - start
+            facts = program.facts(result)
+            facts["spike_mismatch"] = free.mismatch(program.spikes(result)[-1], problem.rows)
             upstream = program.put_upstream(problem.upstream, result)
-            resumed = time.perf_counter()
+        except Exception as error:
+            self._first_call_failed(start, error, adapter)
+        resumed = time.perf_counter()
+        try:
             program.wait(program.backward(result, upstream))
-            took = between - start + time.perf_counter() - resumed
+            took += time.perf_counter() - resumed
+            self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts})
         except Exception as error:
             text = errors.describe(error)
-            status = errors.memory_status(text, self.case.device)
-            if isinstance(error, Unsupported):
-                status, text = "unsupported", str(error)
-            if status is None and self.first_round:
-                self._prove(adapter, read_free_run(self.job["proved_run"]))
-            self._end("first_call", start, status or "error", text)
-        facts = program.facts(result)
-        facts["spike_mismatch"] = free.mismatch(program.spikes(result)[-1], problem.rows)
-        self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts})
+            if not (status := errors.memory_status(text, self.case.device)):
+                self._first_call_failed(start, error, adapter)
+            self.backward_fits = False  # but forward does, and its figures are worth having
+            self.emit({"part": "first_call", "status": status, "reason": text, "facts": facts})
         gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
+
+    def _first_call_failed(self, start, error, adapter):
+        text = errors.describe(error)
+        status = "unsupported" if isinstance(error, Unsupported) else errors.memory_status(text, self.case.device)
+        if status is None and self.first_round:
+            self._prove(adapter, read_free_run(self.job["proved_run"]))
+        self._end("first_call", start, status or "error", str(error) if status == "unsupported" else text)
 
     def _weigh(self, program, parts):
         probe = program.memory_probe() or host_memory_probe()
@@ -150,9 +159,9 @@ class Worker:
         size = np.dtype(np.float32).itemsize if case.precision in ("fp32", "tf32", "amp-bf16") else 2
         border = case.time_steps * case.batch * case.neurons * size
         figures = {}
-        with self._part("memory", "error"):
-            for name in PHASES:
-                arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
+        for name in PHASES:
+            arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
+            with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
                 figures[name] = weigh(parts[name], program, probe, arguments)
         self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
@@ -160,7 +169,7 @@ class Worker:
         with self._part("proof", "error"):
             if free.unsuitable:
                 raise Unsupported(free.unsuitable)
-            proof = prove(adapter, self.case, free.gains)
+            proof = prove(adapter, self.case, free.gains, backward_fits=self.backward_fits)
         self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
         if not proof.passed:
             self.emit({"part": "proof", "status": "check_failed", "reason": proof.reason})

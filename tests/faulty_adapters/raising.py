@@ -58,6 +58,20 @@ class BackwardRaises(NumpyNetwork):
     program_class = BackwardProgram
 
 
+class TightProgram(NumpyProgram):
+    def backward(self, result, upstream):
+        if self.case.neurons > 97:
+            raise MemoryError
+        return super().backward(result, upstream)
+
+
+class BackwardDoesNotFit(NumpyNetwork):
+    """Right, but its backward needs more memory than there is above 97 neurons."""
+
+    name = "backward-does-not-fit"
+    program_class = TightProgram
+
+
 class GreedyProgram(NumpyProgram):
     def forward(self, x):
         np.ones(4 << 30, np.uint8)
