@@ -66,7 +66,7 @@ class Adapter(ABC):
     name: str
     requires: tuple[str, ...] = ()
     distribution: str | None = None
-    """The distribution whose version is reported; default: the first of `requires`."""
+    """The distribution whose version is reported; default: the top-level name of the last of `requires`."""
     constructions: tuple[str, ...] = ("default",)
     modes: tuple[str, ...] = ("eager",)
     devices: tuple[str, ...] = ("cpu", "cuda")
@@ -90,6 +90,8 @@ class Adapter(ABC):
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
         reason = self.supports(case)
+        if not isinstance(reason, str | None):
+            raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
         if reason is None and not is_power_of_two(scale := self.current_scale(case.neuron)):
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         return reason

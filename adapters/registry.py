@@ -6,6 +6,7 @@ Nothing here imports an adapter except `load`, which only workers call.
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -48,8 +49,8 @@ def load(reference: str) -> Adapter:
     adapter = getattr(module, name)
     if not (isinstance(adapter, type) and issubclass(adapter, Adapter)):
         raise TypeError(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
-    if not isinstance(getattr(adapter, "name", None), str):
-        raise TypeError(f"{reference} has no name")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", getattr(adapter, "name", "")):
+        raise TypeError(f"{reference} needs a name of letters, digits, dots, dashes and underscores")
     return adapter()
 
 

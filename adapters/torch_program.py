@@ -82,6 +82,8 @@ class TorchProgram(Program):
             for layer in self.layers:
                 spikes = layer(spikes)
                 borders.append(spikes)
+        if not isinstance(spikes, torch.Tensor):
+            raise TypeError(f"a neuron must return its spikes alone, not a {type(spikes).__name__}")
         return Result(x, borders)
 
     def backward(self, result, upstream):

@@ -72,11 +72,13 @@ def nearest(word: str, words) -> str:
 
 Count = Annotated[int, Field(strict=True, gt=0)]
 Flag = Annotated[bool, Field(strict=True)]
-Duration = Annotated[float, BeforeValidator(parse_duration)]
-Size = Annotated[int, BeforeValidator(parse_size)]
+Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
+Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
 Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
-Neuron = Annotated[NeuronSpec, BeforeValidator(parse_neuron)]
+Neuron = Annotated[
+    NeuronSpec, BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NEURONS)] | dict[str, bool | float | str])
+]
 
 
 class _Table(BaseModel):
@@ -108,7 +110,7 @@ class Measure(_Table):
     """How a case is measured. Durations are per case and round."""
 
     rounds: Count = 3
-    rel_ci: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    rel_ci: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.01
     budget: Duration = 60.0
     timeout: Duration = 600.0
     host_memory: Size = 16 * 2**30
@@ -223,11 +225,18 @@ def _check_excludes(path: Path, experiment: Experiment) -> None:
         for key in entry:
             if key not in known:
                 raise ConfigError(f"{path}: exclude: unknown key {key!r}{nearest(key, known)}")
-        for value in _listed(entry.get("neuron", [])):
-            try:
-                parse_neuron(value)
-            except ValueError as error:
-                raise ConfigError(f"{path}: exclude.neuron = {_shown(value)}: {error}") from None
+        for key, value in entry.items():
+            _check_values(path, key, _listed(value))
+
+
+def _check_values(path: Path, key: str, values: list) -> None:
+    """Values of an exclude entry must be ones that the axis could have."""
+    if key not in Grid.model_fields:
+        return
+    try:
+        Grid.model_validate({key: values})
+    except ValidationError as error:
+        raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
 
 
 def _listed(value: Any) -> list:

@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import psutil
 from .worker.limits import usable_cores
 
 TAIL = 4096
+LONGEST_POLL_MS = 2**31 - 1
 
 
 @dataclass
@@ -60,6 +62,23 @@ def launch(verb: str, job: dict, scratch: Path, timeout: float, memory_bytes: in
         shutil.rmtree(scratch, ignore_errors=True)
         with suppress(OSError):
             scratch.parent.rmdir()
+
+
+@contextmanager
+def temporary_scratch():
+    """A folder for workers outside a run. What a killed command left behind is removed by the next one."""
+    everyone = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
+    mine = everyone / str(os.getpid())
+    if everyone.is_dir():
+        for folder in everyone.iterdir():
+            if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
+                shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield mine
+    finally:
+        shutil.rmtree(mine, ignore_errors=True)
+        with suppress(OSError):
+            everyone.rmdir()
 
 
 def _launch(verb, job, scratch, timeout, memory_bytes, environment):
@@ -107,7 +126,7 @@ def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
-        return bool(poll.poll(timeout * 1e3))
+        return bool(poll.poll(min(timeout * 1e3, LONGEST_POLL_MS)))
     finally:
         os.close(handle)
 

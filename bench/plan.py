@@ -42,6 +42,11 @@ def case_id(case: Case) -> str:
 def expand(experiment: Experiment, adapters: dict[str, dict], devices: list[str], where: str) -> list[Case]:
     """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant."""
     grid = experiment.grid
+    for entry in experiment.exclude:
+        wanted = entry.get("framework", [])
+        for name in wanted if isinstance(wanted, list) else [wanted]:
+            if name not in adapters:
+                raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
     variants = [variant for text in grid.framework for variant in resolve_framework(text, adapters, where)]
     axes = {axis: getattr(grid, axis) for axis in AXES}
     axes["device"] = grid.device or (["cuda"] if "cuda" in devices else ["cpu"])
@@ -98,7 +103,7 @@ def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
     """Cases that match `framework=norse,neurons=2*`: every part, with shell wildcards. Raises ConfigError."""
     wanted = []
     known = [field.name for field in fields(Case)]
-    for part in expression.split(","):
+    for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
             advice = f"must look like key=value{nearest(key, known)} ({', '.join(known)})"

@@ -1,16 +1,14 @@
 """The proof of one case in a process of its own, without a run around it."""
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from snnbench.adapters.base import INPUTS, PRECISIONS, WORKLOADS, Case
 
-from .launch import launch, worker_environment
+from .launch import launch, temporary_scratch, worker_environment
 from .plan import PlannedCase, canonical
 from .runner import verdict
 
-TIMEOUT, MEMORY = 600.0, 16 * 2**30
+MEMORY = 16 * 2**30
 
 
 @dataclass
@@ -44,12 +42,13 @@ def checked_case(case: Case) -> Case:
     return canonical(case)
 
 
-def prove_apart(planned: PlannedCase) -> Checked:
+def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
+    """Prove one case within `timeout` seconds."""
     if planned.status:
         return Checked(planned.case, planned.status, planned.reason)
     job = {"case": planned.case.as_dict(), "reference": planned.adapter["reference"], "measure": {"threads": 0}}
-    with tempfile.TemporaryDirectory(prefix="snnbench-") as folder:
+    with temporary_scratch() as folder:
         environment = worker_environment(planned.case.device, 0)
-        outcome = launch("prove", job, Path(folder) / "prove", TIMEOUT, MEMORY, environment)
+        outcome = launch("prove", job, folder / "prove", timeout, MEMORY, environment)
     found = verdict(outcome, planned.case.device)
     return Checked(planned.case, found["status"], found["reason"], found.get("proof") or {})

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,6 +49,7 @@ class Runner:
         self.environment, self.machine, self.fresh = environment, machine, fresh
         self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
         self.outcomes: dict[str, Record] = {}
+        self.failed_oracles: dict[Path, dict] = {}
         self.null_s: float | None = None
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -118,10 +120,8 @@ class Runner:
         runs = {}
         for name, wanted in (("own_run", case), ("proved_run", proved(case))):
             path, outcome = self._free_run(wanted)
-            if outcome is not None and not path.exists():
-                reason = f"the oracle failed: {_last_line(outcome)}"
-                status = "timeout" if outcome.timed_out else memory_status(outcome.output_tail) or "error"
-                return self._record(planned, round, attempt, started, outcome, {"status": status, "reason": reason})
+            if failure := self.failed_oracles.get(path):
+                return self._record(planned, round, attempt, started, outcome or Outcome(), failure)
             runs[name] = str(path)
         job = {
             "case": case.as_dict(),
@@ -144,13 +144,19 @@ class Runner:
         return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)
 
     def _free_run(self, case) -> tuple[Path, Outcome | None]:
-        """The oracle's free run of a problem: the kept file, or a worker that makes it."""
+        """The oracle's free run of a problem: the kept file, or a worker that makes it, once in a run."""
         path = self.folder / "problems" / f"{problem_id(case)}.npz"
-        if path.exists():
+        if path.exists() or path in self.failed_oracles:
             return path, None
         path.parent.mkdir(parents=True, exist_ok=True)
-        case = replace(case, device="cpu")
-        return path, self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu")
+        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu")
+        if not path.exists():
+            ended = verdict(outcome, "cpu")
+            reason = f"the oracle of this problem failed: {ended['reason']} {_last_line(outcome)}"
+            # Nobody's framework crashed, so that a crash of the oracle is an error of the run.
+            status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
+            self.failed_oracles[path] = {"status": status, "reason": reason}
+        return path, outcome
 
     def _launch(self, verb: str, job: dict, device: str) -> Outcome:
         surroundings = worker_environment(device, self.measure.threads)
@@ -171,7 +177,7 @@ class Runner:
             adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
             environment={
                 **{key: value for key, value in self.environment.items() if key != "packages"},
-                "variables": worker_environment(planned.case.device, self.measure.threads),
+                "variables": {**_inherited(), **worker_environment(planned.case.device, self.measure.threads)},
             },
             machine=self.machine,
             measure=self.measure.model_dump(),
@@ -203,6 +209,12 @@ def verdict(outcome: Outcome, device: str) -> dict:
     folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
+
+
+def _inherited() -> dict[str, str]:
+    """Variables of the user's that change what frameworks do."""
+    known = ("CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_")
+    return {name: value for name, value in os.environ.items() if name.startswith(known)}
 
 
 def _last_line(outcome: Outcome) -> str:

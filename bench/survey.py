@@ -1,13 +1,12 @@
 """What is here: the environment, its adapters and what they say of the planned cases. Asked of workers, never imported."""
 
 import ast
-import tempfile
 from pathlib import Path
 
 from snnbench.adapters.base import Case
 from snnbench.adapters.registry import BUILT_IN, references
 
-from .launch import launch, worker_environment
+from .launch import launch, temporary_scratch, worker_environment
 from .plan import PlannedCase
 
 TIMEOUT, MEMORY = 60.0, 16 * 2**30
@@ -92,5 +91,5 @@ def calibrate(device: str) -> dict:
 
 
 def _ask(verb: str, job: dict, device: str = "cpu"):
-    with tempfile.TemporaryDirectory(prefix="snnbench-") as folder:
-        return launch(verb, job, Path(folder) / verb, TIMEOUT, MEMORY, worker_environment(device, 0))
+    with temporary_scratch() as folder:
+        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0))

@@ -1,6 +1,7 @@
 """A mistake in a config ends in one sentence that names file, key, value and what would be right."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -214,3 +215,26 @@ def test_anything_else_is_a_value_error_or_a_positive_number(value):
             assert parse(value) > 0
         except ValueError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"neurons": "256"}, "exclude.neurons = '256': must be a whole number"),
+        ({"precision": ["fp32", "fp8"]}, "exclude.precision = 'fp8': must be one of"),
+        ({"neuron": "sofd"}, "did you mean 'soft'"),
+    ],
+)
+def test_values_of_exclude_are_checked(tmp_path, entry, words):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\nexclude = [{ ' + ", ".join(f"{k} = {json.dumps(v)}" for k, v in entry.items()) + " }]\n")
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        load_config(path)
+
+
+def test_the_schema_takes_texts_where_configs_have_them():
+    definitions = json_schema()["$defs"]
+    neuron = definitions["Grid"]["properties"]["neuron"]["items"]["anyOf"]
+    assert {"enum": list(NEURONS), "type": "string"} in neuron
+    measure = definitions["Measure"]["properties"]
+    assert [measure[key]["type"] for key in ("budget", "timeout", "host_memory")] == ["string"] * 3

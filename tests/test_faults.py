@@ -13,6 +13,7 @@ ENDS = {
     "raising.py:NotInstalled": ("not-installed", "env_error", "framework_that_nobody_has is not installed"),
     "import_raises.py:ImportRaises": ("import-raises", "import_error", "RuntimeError: this framework wants another NumPy"),
     "raising.py:BuildRaises": ("build-raises", "build_error", "ValueError: no such layer"),
+    "raising.py:SupportsIsTrue": ("supports-is-true", "build_error", "supports must return None, or the reason why not"),
     "raising.py:RefusesLate": ("refuses-late", "unsupported", "odd sizes are not offered"),
     "raising.py:ForwardRaises": ("forward-raises", "error", "ZeroDivisionError: forward divided by zero"),
     "raising.py:BackwardRaises": ("backward-raises", "check_failed", "backward fails: ArithmeticError: backward lost its graph"),
@@ -88,7 +89,7 @@ def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
 
 def test_nothing_but_results_is_left(faults):
     kinds = {re.sub(r"-[0-9a-f]{16}", "", path.name) for path in faults.folder.iterdir()}
-    assert kinds == {"config.toml", "environment.json", "problems", "records", "report.html", "results.csv", "run.lock"}
+    assert kinds == {"experiment.json", "environment.json", "problems", "records", "report.html", "results.csv", "run.lock"}
     assert not [path for path in faults.folder.rglob("*") if path.name.startswith(".") or "partial" in path.name]
 
 

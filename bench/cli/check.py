@@ -12,7 +12,7 @@ from snnbench.adapters.base import Case
 from snnbench.kernels.spec import NEURONS
 
 from .. import exit_codes, proving, survey
-from ..config import ConfigError, nearest, parse_neuron
+from ..config import ConfigError, nearest, parse_duration, parse_neuron
 from ..report import units
 from .console import messages, output
 from .options import Adapters, Json, adapter_files
@@ -34,6 +34,7 @@ def check(
     time_steps: Annotated[int, typer.Option(min=1)] = 50,
     batch: Annotated[int, typer.Option(min=1)] = 16,
     bias: bool = True,
+    timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: Adapters = [],
     as_json: Json = False,
 ) -> None:
@@ -45,19 +46,20 @@ def check(
         if name not in found:
             raise ConfigError(f"unknown framework {name!r}{nearest(name, found)} (there are {', '.join(found)})")
     try:
+        seconds = parse_duration(timeout)
         specs = [_neuron(value) for value in neuron or NEURONS]
         sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
         axes = {"device": device, "workload": workload, "input": input, **sizes}
         cases = [proving.checked_case(Case(n, neuron=s, precision=p, **axes)) for n in wanted for s in specs for p in precision]
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
     environment = survey.survey_environment()
     progress, console = messages(), output()
     results = []
     for planned in survey.plan_cases(cases, found, environment["devices"]):
         if progress.is_terminal:
             progress.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
-        results.append(proving.prove_apart(planned))
+        results.append(proving.prove_apart(planned, seconds))
     if as_json:
         print(json.dumps([result.as_dict() for result in results], indent=1))
     else:
@@ -98,5 +100,5 @@ def _table(results) -> Table:
         if last:
             figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
         reason = "" if result.status == "ok" else escape(result.reason or "")
-        table.add_row(case.framework_variant, case.neuron.label(), case.precision, verdict, *figures, reason)
+        table.add_row(escape(case.framework_variant), escape(case.neuron.label()), case.precision, verdict, *figures, reason)
     return table

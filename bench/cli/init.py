@@ -22,5 +22,5 @@ def init(
         raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path}: exists already; name another file")
-    path.write_text(files("snnbench").joinpath("starter.toml").read_text())
+    path.write_text(files("snnbench").joinpath("starter.toml").read_text(encoding="utf-8"), encoding="utf-8")
     typer.echo(f"wrote {path}; now: snnbench run --config {path}")

@@ -1,7 +1,7 @@
 """`snnbench run`: plan, prove, measure, write."""
 
 import json
-import signal
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +9,11 @@ import typer
 from filelock import FileLock, Timeout
 
 from .. import exit_codes
-from ..config import ConfigError
+from ..config import ConfigError, Experiment
 from ..machine import describe_machine
-from ..report.files import read_results, write_report
+from ..plan import PlannedCase
+from ..report.files import Results, read_results, write_report
+from ..report.rows import comparison_group
 from ..report.terminal import print_tables
 from ..runner import Runner
 from ..store import write_atomically
@@ -35,9 +37,31 @@ def run(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be a result folder: {error.strerror}") from None
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{folder}: cannot be written to; choose another --out")
+    try:
+        results, interrupted = _run(folder, experiment, environment, planned, fresh)
+    except OSError:
+        messages().print("What was finished is kept; the same command goes on from there.")
+        raise
+    asked = {case.id for case in planned}
+    groups = {comparison_group(row) for row in results.rows if row.first.case_id in asked}
+    console = output()
+    print_tables([row for row in results.rows if comparison_group(row) in groups], console)
+    console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
+    if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
+        messages().print("snnbench: interrupted")
+        raise typer.Exit(exit_codes.INTERRUPTED)
+    tolerated = {item.id for item in planned if item.adapter["missing"] and not item.named}
+    raise typer.Exit(exit_codes.of_rows([row for row in results.rows if row.first.case_id in asked], tolerated))
+
+
+def _run(
+    folder: Path, experiment: Experiment, environment: dict, planned: list[PlannedCase], fresh: bool
+) -> tuple[Results, bool]:
+    """Everything that the folder now holds, and whether the run was interrupted."""
     with _locked(folder):
-        write_atomically(folder / "config.toml", config.read_text(encoding="utf-8"))
+        write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
         write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(environment, indent=1) + "\n")
         runner = Runner(folder, planned, experiment.measure, experiment.seed, environment, describe_machine(), fresh)
         interrupted = False
@@ -47,16 +71,9 @@ def run(
                     progress.show(finished)
             except KeyboardInterrupt:
                 interrupted = True
-        results = read_results([folder], {case.id for case in planned})
+        results = read_results([folder])
         write_report(folder, experiment.name, results)
-    console = output()
-    print_tables(results.rows, console)
-    console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
-    if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
-        messages().print("snnbench: interrupted")
-        raise typer.Exit(exit_codes.INTERRUPTED)
-    tolerated = {item.id for item in planned if item.adapter["missing"] and not item.named}
-    raise typer.Exit(exit_codes.of_rows(results.rows, tolerated))
+    return results, interrupted
 
 
 def _locked(folder: Path):

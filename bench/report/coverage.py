@@ -59,14 +59,17 @@ class Conditions:
             self.groups[self._key[id(row)]].append(row)
         self._index = {key: index for index, key in enumerate(self.groups, start=1)}
         self._parts = {key: self._said(group[0]) for key, group in self.groups.items()}
-        axes = [*AXES, "machine"]
+        axes = [*AXES, "threads", "machine"]
         self._varying = [axis for axis in axes if len({parts[axis] for parts in self._parts.values()}) > 1]
         fixed = [axis for axis in axes if axis not in [*self._varying, "machine"]]
         self.fixed = [next(iter(self._parts.values()))[axis] for axis in fixed] if rows else []
 
     def _said(self, row: Row) -> dict[str, str]:
         machine = f"machine {list(self.machines).index(row.first.machine['hash']) + 1}"
-        return {axis: say(getattr(row.case, axis)) for axis, say in AXES.items()} | {"machine": machine}
+        count = row.first.measure["threads"]
+        threads = {0: "all cores", 1: "1 core"}.get(count, f"{count} cores")
+        said = {axis: say(getattr(row.case, axis)) for axis, say in AXES.items()}
+        return said | {"threads": threads, "machine": machine}
 
     def index(self, row: Row) -> int:
         """Number of the row's comparison group, from 1."""

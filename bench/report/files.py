@@ -17,12 +17,12 @@ class Results:
     unreadable: list[str]
 
 
-def read_results(folders: list[Path], only: set[str] | None = None) -> Results:
-    """What the records in `folders` say; of the cases `only`, if given."""
+def read_results(folders: list[Path]) -> Results:
+    """What the records in `folders` say."""
     records, unreadable = [], []
     for folder in folders:
         found, bad = read_records(folder)
-        records += [record for record in found if only is None or record.case_id in only]
+        records += found
         unreadable += bad
     return Results(rows_of(records), unreadable)
 

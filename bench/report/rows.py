@@ -106,12 +106,12 @@ def _sampled(record: Record) -> bool:
 
 
 def comparison_group(row: Row) -> tuple:
-    """Rows with the same key differ in nothing but the framework: only these are ranked together."""
+    """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked."""
     case = row.case.as_dict()
     for key in ("framework", "construction", "mode"):
         del case[key]
     case["neuron"] = tuple(case["neuron"].items())
-    return (row.first.machine["hash"], *case.items())
+    return (row.first.machine["hash"], row.first.measure["threads"], *case.items())
 
 
 def rows_of(records: list[Record]) -> list[Row]:

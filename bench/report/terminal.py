@@ -1,7 +1,5 @@
 """The table at the end of a run: ranked inside each group, with what could not be ranked and why."""
 
-from collections.abc import Iterable
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +9,18 @@ from . import units
 from .coverage import Conditions, reason_of
 from .rows import Row
 
-WIDE = 100
+COLUMNS = {
+    "#": 0,
+    "framework": 0,
+    "step": 0,
+    "95 % interval": 104,
+    "× best": 0,
+    "forward": 72,
+    "backward": 86,
+    "memory": 62,
+    "status": 54,
+}
+"""Names, and the least width of a terminal in which each is shown."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
@@ -28,27 +37,27 @@ def print_tables(rows: list[Row], console: Console) -> None:
 
 
 def _table(group: list[Row], width: int) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    interval = ["95 % interval"] if width >= WIDE else []
-    for name in ("#", "framework", "step", *interval, "× best", "forward", "backward", "memory"):
-        table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    """Columns that do not fit are left out, the least needed first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    kept = [name for name, least in COLUMNS.items() if width >= least]
+    for name in kept:
+        table.add_column(name, justify="left" if name in ("framework", "status") else "right", no_wrap=True)
     for row in group:
-        table.add_row(*_cells(row, width))
+        cells = _cells(row)
+        table.add_row(*(cells[name] for name in kept))
     return table
 
 
-def _cells(row: Row, width: int) -> Iterable[str]:
+def _cells(row: Row) -> dict[str, str]:
     figures = {phase: row.estimates.get(phase) if row.rankable else None for phase in ("step", "forward", "backward")}
     step = figures["step"]
-    interval = [f"{units.seconds(step.low)} – {units.seconds(step.high)}" if step else ""] if width >= WIDE else []
-    return (
-        str(row.rank or ""),
-        escape(row.case.framework_variant),
-        units.seconds(step.median) if step else "",
-        *interval,
-        f"{row.ratio:.2f}" if row.ratio else "",
-        *(units.seconds(figures[phase].median) if figures[phase] else "" for phase in ("forward", "backward")),
-        units.size(row.peak_memory),
-        f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]",
-    )
+    return {
+        "#": str(row.rank or ""),
+        "framework": escape(row.case.framework_variant),
+        "step": units.seconds(step.median) if step else "",
+        "95 % interval": f"{units.seconds(step.low)} – {units.seconds(step.high)}" if step else "",
+        "× best": f"{row.ratio:.2f}" if row.ratio else "",
+        **{name: units.seconds(figures[name].median) if figures[name] else "" for name in ("forward", "backward")},
+        "memory": units.size(row.peak_memory),
+        "status": f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]",
+    }

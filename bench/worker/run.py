@@ -46,8 +46,9 @@ class Worker:
         with suppress(Ended):
             self.threads = len(use_cores(self.job["measure"]["threads"]))
             adapter = self._import()
-            if reason := adapter.refuses(self.case):
-                self._end("build", time.perf_counter(), "unsupported", reason)
+            with self._part("build", "build_error"):
+                if reason := adapter.refuses(self.case):
+                    raise Unsupported(reason)
             self._prove(adapter, free_run(proved(self.case)))
             self._refuse_attempts("error")
 

@@ -27,6 +27,15 @@ class RefusesLate(NumpyNetwork):
         raise Unsupported("odd sizes are not offered")
 
 
+class SupportsIsTrue(NumpyNetwork):
+    """Mistakes `supports` for a yes or no."""
+
+    name = "supports-is-true"
+
+    def supports(self, case):
+        return True
+
+
 class ForwardProgram(NumpyProgram):
     error = ZeroDivisionError("forward divided by zero")
 
