@@ -74,7 +74,8 @@ class JaxProgram(Program):
     def _network(self, parameters, x):
         borders = []
         for layer, own in zip(self.layers, parameters, strict=True):
-            x = layer(own, x)
+            # Some frameworks hand out float32 whatever they are given. A no-op must not hide that x is an argument.
+            x = layer(own, x if x.dtype == self.dtype else x.astype(self.dtype))
             borders.append(x)
         return x, borders
 

@@ -80,11 +80,15 @@ class TorchProgram(Program):
         with self.autocast:
             spikes = x
             for layer in self.layers:
-                spikes = layer(spikes)
+                spikes = layer(self._given(spikes))
                 borders.append(spikes)
         if not isinstance(spikes, torch.Tensor):
             raise TypeError(f"a neuron must return its spikes alone, not a {type(spikes).__name__}")
         return Result(x, borders)
+
+    def _given(self, spikes):
+        """Spikes in the dtype of the next layer's weights: some frameworks hand out float32 whatever they are given."""
+        return spikes if self.case.precision == "amp-bf16" else spikes.to(self.dtype)
 
     def backward(self, result, upstream):
         result.borders[-1].backward(upstream)
@@ -94,7 +98,7 @@ class TorchProgram(Program):
     def inference(self, x):
         with self.autocast:
             for layer in self.layers:
-                x = layer(x)
+                x = layer(self._given(x))
         return Result(x, [x])
 
     @cached_property

@@ -87,6 +87,14 @@ def test_it_is_so_in_every_workload_and_precision(name, variation):
     assert ("weight" in errors) == (changes.get("workload") != "lif")
 
 
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", SPELLS)
+def test_layers_stack_in_short_formats_whatever_dtype_spikes_have(name, precision):
+    neuron = "none" if "none" in SPELLS[name] else "soft"
+    proof = proof_of(name, neuron, layers=2, precision=precision)
+    assert proof.passed, proof.reason
+
+
 @pytest.mark.parametrize(
     ("name", "neuron"), [(name, neuron) for name in SPELLS for neuron in NEURONS if neuron not in SPELLS[name]]
 )

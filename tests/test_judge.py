@@ -74,6 +74,14 @@ def test_limits_grow_with_summed_products_and_memory(neuron, inputs, steps, batc
     assert limit.decisions == 1e-4
 
 
+@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
+def test_rounding_of_stacked_layers_adds_up_in_short_formats_only(precision):
+    one, four = (limits(precision, SOFT, 97, 37, 3, layers) for layers in (1, 4))
+    assert (four.gradient, four.bias_gradient) == (2 * one.gradient, 2 * one.bias_gradient)
+    assert (four.decisions, four.distance) == (one.decisions, one.distance)
+    assert limits("fp32", SOFT, 97, 37, 3, 4) == limits("fp32", SOFT, 97, 37, 3)
+
+
 @pytest.mark.parametrize(
     ("precision", "decisions", "distance", "gradient", "bias_gradient"),
     [

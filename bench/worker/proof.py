@@ -95,7 +95,7 @@ def _stages(case: Case):
 
 def limits_of(case: Case) -> Limits:
     inputs = 1 if case.workload == "lif" else case.neurons
-    return limits(case.precision, case.neuron, inputs, case.time_steps, case.batch)
+    return limits(case.precision, case.neuron, inputs, case.time_steps, case.batch, case.layers)
 
 
 def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep, backward: bool = True) -> Verdict:
