@@ -3,21 +3,11 @@
 from dataclasses import dataclass
 
 from snnbench.adapters.base import Case
+from snnbench.kernels.floors import Work, neuron_backward, neuron_forward, product
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 2}
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}
 """A time below this share of the floor is refused as implausible."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What no implementation can avoid: floating-point operations, and bytes read or written once."""
-
-    flops: float
-    bytes: float
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.flops + other.flops, self.bytes + other.bytes)
 
 
 @dataclass(frozen=True)
@@ -30,17 +20,18 @@ class Ceilings:
 
 def mandatory(case: Case, phase: str) -> Work:
     """Work of one call of `phase`. Spikes between layers could stay on chip, so only the outer borders count."""
-    size = BYTES[case.precision]
-    border = case.time_steps * case.batch * case.neurons * size
+    size, sequences = BYTES[case.precision], case.batch * case.neurons
     if case.workload == "lif":
-        forward, backward = Work(0, 2 * border), Work(0, 3 * border)
+        forward = neuron_forward(case.time_steps, sequences, size)
+        backward = neuron_backward(case.time_steps, sequences, size)
     else:
-        product = 2.0 * case.time_steps * case.batch * case.neurons**2
+        border = case.time_steps * sequences * size
+        products = product(case.time_steps * case.batch, case.neurons, case.neurons).flops
         weights = case.layers * case.neurons**2 * size
         input_products = case.layers - 1 + case.input_grad
-        forward = Work(case.layers * product, weights + 2 * border)
+        forward = Work(case.layers * products, weights + 2 * border)
         reads = weights * (input_products > 0) + 2 * border
-        backward = Work((case.layers + input_products) * product, reads + weights + border * case.input_grad)
+        backward = Work((case.layers + input_products) * products, reads + weights + border * case.input_grad)
     return {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnbench.adapters.surrogates import derivative
 from snnbench.kernels.spec import NeuronSpec
+from snnbench.kernels.surrogates import derivative
 
 
 def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:

@@ -1,1 +1,16 @@
-"""The neuron's definition (`spec`) and, later, the project's own kernels. Usable without the harness."""
+"""The neuron's definition (`spec`) and the project's own fused kernels. Usable without the harness.
+
+`from snnbench.kernels import LIF, NeuronSpec`; torch is imported only when a kernel is asked for.
+"""
+
+from .spec import NEURONS, NeuronSpec
+
+__all__ = ["LIF", "NEURONS", "BatchNormLIF", "LIFOutput", "LinearLIF", "NeuronSpec", "lif"]
+
+
+def __getattr__(name):
+    if name in __all__:
+        from . import neuron
+
+        return getattr(neuron, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from snnbench.adapters.base import Case
-from snnbench.floor import Ceilings, Work, floor, implausible, mandatory
+from snnbench.floor import Ceilings, floor, implausible, mandatory
+from snnbench.kernels.floors import Work
 from snnbench.worker import ceilings
 
 CASE = Case("any", neurons=10, time_steps=7, batch=3)

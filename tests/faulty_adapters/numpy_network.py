@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from snnbench.adapters.base import Adapter, Gradients, Program
-from snnbench.adapters.surrogates import derivative
+from snnbench.kernels.surrogates import derivative
 
 
 def notes() -> Path:

@@ -1,0 +1,7 @@
+"""The fused neuron: one recurrence over all time steps, in four spellings behind one torch operator."""
+
+from .batch_norm import BatchNormLIF
+from .functional import LIFOutput, lif
+from .modules import LIF, LinearLIF
+
+__all__ = ["LIF", "BatchNormLIF", "LIFOutput", "LinearLIF", "lif"]

@@ -1,0 +1,41 @@
+"""Which spelling of the kernel runs: chosen by device and availability, or forced by name."""
+
+import importlib
+from functools import lru_cache
+
+import torch
+
+BACKENDS = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")}
+"""By device type, the best first."""
+
+NAMES = ("reference", "cpp", "triton", "cuda")
+
+
+def module(name: str):
+    """The module of a spelling: `unavailable(device, dtype)`, `forward(call)`, `backward(call)`."""
+    return importlib.import_module(f".{name}", __package__)
+
+
+@lru_cache
+def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
+    """Why spelling `name` cannot run tensors of this kind, in words for the user; None if it can."""
+    try:
+        return module(name).unavailable(torch.device(device_type), dtype)
+    except ImportError as error:
+        return f"{error.name} is not installed"
+
+
+@torch.compiler.assume_constant_result
+def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
+    """The spelling that runs: `requested`, or the first of BACKENDS that is available.
+
+    Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
+    """
+    if requested is None:
+        names = BACKENDS.get(device_type, ("reference",))
+        return next(name for name in names if unavailable(name, device_type, dtype) is None)
+    if requested not in NAMES:
+        raise ValueError(f"backend = {requested!r} is not one of {', '.join(NAMES)}")
+    if reason := unavailable(requested, device_type, dtype):
+        raise RuntimeError(f"backend {requested!r} cannot run {str(dtype).removeprefix('torch.')} on {device_type}: {reason}")
+    return requested

@@ -1,0 +1,59 @@
+"""Where compiled kernels are kept between processes, and how a file gets there whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """$SNNBENCH_CACHE, or snnbench/kernels in the user's cache folder; where that cannot be written, one of this process."""
+    folder = _wanted_folder()
+    return folder if _writable(folder) else _folder_of_this_process()
+
+
+def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
+    """The file of `key`: the one that is there, else what `build(path)` writes to the path that it is given.
+
+    `key` must name everything that the result depends on, in characters of file names. Concurrent processes may each
+    build, and the last one's file stays; a process that is killed leaves a temporary file that nobody reads. What
+    `build` raises is raised here, and nothing is kept then.
+    """
+    name = f"{key}{suffix}"
+    if (kept := _wanted_folder() / name).exists():
+        return kept
+    folder = cache_folder()
+    if (kept := folder / name).exists():
+        return kept
+    handle, unfinished = tempfile.mkstemp(prefix=f".{key[:16]}-", suffix=suffix, dir=folder)
+    os.close(handle)
+    try:
+        build(Path(unfinished))
+        os.replace(unfinished, kept)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+    return kept
+
+
+def _wanted_folder() -> Path:
+    if wanted := os.environ.get("SNNBENCH_CACHE"):
+        return Path(wanted)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench" / "kernels"
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made there, which permission bits alone do not tell (root, read-only mounts)."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _folder_of_this_process() -> Path:
+    holder = tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)
+    _folder_of_this_process.holder = holder  # kept alive, and removed when the process ends
+    return Path(holder.name)

@@ -1,0 +1,106 @@
+"""The neuron in C++ for CPUs (lif.cpp), through its plain C interface."""
+
+import struct
+from functools import cache
+
+import torch
+
+from ..spec import RESETS, SURROGATES
+from . import cpp_build
+from .calls import Backward, Forward
+from .layout import MAX_DIMS, walk
+from .reference import subtracted
+
+TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
+
+# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then a pointer and strides an array.
+_ARRAY = f"{2 + MAX_DIMS}q"
+_FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + 8 * _ARRAY)
+_BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + 15 * _ARRAY)
+
+
+def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
+    """Why this spelling cannot run there, in words for the user; None if it can."""
+    if device.type != "cpu":
+        return "C++ runs on CPUs"
+    return f"C++ computes in float32, not {dtype}" if dtype not in TYPES else cpp_build.unusable()
+
+
+def forward(call: Forward) -> None:
+    steps = {"spikes": call.spikes, "currents": call.currents, "trace": call.trace, "checkpoints": call.checkpoints}
+    inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
+    if call.bits:  # its last dim counts bytes
+        steps = {"currents": call.currents, **steps}
+    layout, strides = walk(steps, inner, keep_last=call.bits)
+    tensors = {**steps, **inner}
+    names = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
+    arguments = _FORWARD.pack(*_head(call, layout), *(n for name in names for n in _array(tensors[name], strides[name])))
+    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
+    _compiled("lif_forward", *kind, call.currents.dtype, call.spikes.dtype, call.bits)(arguments)
+
+
+def backward(call: Backward) -> None:
+    gv = None if call.grad_trace is None else call.grad_trace.to(call.currents.dtype)
+    steps = {
+        "grad_currents": call.grad_currents,
+        "currents": call.currents,
+        "grad_spikes": call.grad_spikes,
+        "grad_trace": gv,
+        "checkpoints": call.checkpoints,
+    }
+    if call.grad_currents is None:
+        steps = {"currents": call.currents, **steps}
+    a, b, c = call.mix or (None, None, None)
+    inner = {
+        "grad_final": call.grad_final,
+        "scale": call.scale,
+        "shift": call.shift,
+        "center": call.center,
+        "mix_error": a,
+        "mix_current": b,
+        "mix_constant": c,
+        "grad_state": call.grad_state,
+        "sum_error": call.sum_error,
+        "sum_by_current": call.sum_by_current,
+    }
+    layout, strides = walk(steps, inner)
+    tensors = {**steps, **inner}
+    names = ("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center")
+    names += ("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current")
+    arguments = _BACKWARD.pack(*_head(call, layout), *(n for name in names for n in _array(tensors[name], strides[name])))
+    upstream = torch.float32 if call.grad_spikes is None else call.grad_spikes.dtype
+    kind = (call.spec.reset, call.spec.detach_reset, call.spec.surrogate, call.spec.max_spikes)
+    _compiled("lif_backward", *kind, call.currents.dtype, upstream, False)(arguments)
+
+
+def _head(call, layout):
+    spec = call.spec
+    return (
+        torch.get_num_threads(),
+        len(call.currents),
+        *layout.sizes,
+        spec.decay,
+        spec.threshold,
+        subtracted(spec),
+        spec.slope,
+    )
+
+
+def _array(tensor, strides):
+    return (0 if tensor is None else tensor.data_ptr(), *strides)
+
+
+@cache
+def _compiled(name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits):
+    """The function for this kind of neuron and these types; a neuron's numbers are arguments, not part of its code."""
+    defines = {
+        "LIF_RESET": RESETS.index(reset),
+        "LIF_DETACH": int(detach_reset),
+        "LIF_SURROGATE": SURROGATES.index(surrogate),
+        "LIF_MAX_SPIKES": max_spikes,
+        "LIF_CURRENT": TYPES[currents],
+        "LIF_SPIKE": TYPES[spikes],
+        "LIF_BITS": int(bits),
+        name.upper(): 1,
+    }
+    return getattr(cpp_build.kernel(defines), name)

@@ -1,0 +1,235 @@
+"""The neuron as torch operators: `snnbench::lif` and its backward, whatever spelling runs them.
+
+Operators take tensors and one text that holds everything else (`Options`): torch's cost per call grows with the square of
+the number of arguments. They allocate what they return and hand a `Forward` or `Backward` to a spelling. The fakes share
+the allocation, so shapes and strides agree by construction.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from ..spec import NeuronSpec
+from . import backends
+from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .layout import Unwalkable
+
+SPIKE_DTYPES = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float64": torch.float64,
+    "uint8": torch.uint8,
+    "bits": torch.uint8,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a call of the operator is told beside its tensors."""
+
+    spec: NeuronSpec
+    channel_dim: int
+    spikes: str
+    """A key of SPIKE_DTYPES."""
+    trace: bool
+    checkpoints: bool
+    """Keep what a backward pass needs."""
+    backend: str
+
+    def text(self) -> str:
+        """All of it in one line that torch.compile can build while it traces."""
+        n = self.spec
+        neuron = f"{n.reset} {n.detach_reset:d} {n.decay!r} {n.threshold!r} {n.surrogate} {n.slope!r} {n.max_spikes}"
+        return f"{neuron} {self.channel_dim} {self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}"
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(text: str) -> "Options":
+        """The inverse of `text`."""
+        reset, detach, decay, threshold, surrogate, slope, most, channel, spikes, trace, checkpoints, backend = text.split()
+        spec = NeuronSpec(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
+        return Options(spec, int(channel), spikes, trace == "1", checkpoints == "1", backend)
+
+
+def state_dtype(currents: Tensor) -> torch.dtype:
+    """What is computed in: float32, or float64 for float64 currents."""
+    return torch.float64 if currents.dtype == torch.float64 else torch.float32
+
+
+def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
+    """`values` (C,) as an expanded view of the shape of one step of `currents`."""
+    if values is None:
+        return None
+    inner = currents.shape[1:]
+    shape = [1] * len(inner)
+    shape[channel_dim - 1 if channel_dim >= 0 else channel_dim] = -1
+    return values.to(state_dtype(currents)).view(shape).expand(inner)
+
+
+def sum_to_channel(sums: Tensor, channel_dim: int) -> Tensor:
+    """(C,) from one number a sequence, summed in double precision."""
+    kept = channel_dim - 1 if channel_dim >= 0 else sums.dim() + channel_dim
+    others = [d for d in range(sums.dim()) if d != kept]
+    return sums.sum(others, dtype=torch.float64).to(sums.dtype) if others else sums.clone()
+
+
+def run(kernel, call) -> None:
+    """Run a spelling's `forward` or `backward`; on contiguous copies if it cannot walk the tensors as they lie."""
+    steps = len(call.currents)
+    if not steps or not call.currents[0].numel():
+        return fill_empty(call)
+    try:
+        kernel(call)
+    except Unwalkable:
+        given = {f.name: getattr(call, f.name) for f in fields(call)}
+        copies = {name: _contiguous(value) for name, value in given.items()}
+        kernel(replace(call, **copies))
+        for name, value in given.items():
+            if isinstance(value, Tensor) and value is not copies[name] and not _only_read(name):
+                value.copy_(copies[name])
+
+
+def _contiguous(value):
+    if isinstance(value, tuple):
+        return tuple(_contiguous(v) for v in value)
+    return value.contiguous() if isinstance(value, Tensor) else value
+
+
+def _only_read(name: str) -> bool:
+    return name in ("currents", "state", "scale", "shift", "grad_spikes", "grad_trace", "grad_final", "center", "mix")
+
+
+def fill_empty(call) -> None:
+    """A call without steps or without sequences: states pass through, sums are 0."""
+    if isinstance(call, Forward):
+        call.final_state.zero_() if call.state is None else call.final_state.copy_(call.state)
+        return
+    if call.grad_state is not None:
+        call.grad_state.zero_() if call.grad_final is None else call.grad_state.copy_(call.grad_final)
+    for sums in (call.sum_error, call.sum_by_current):
+        if sums is not None:
+            sums.zero_()
+
+
+def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Spikes, final state, trace and checkpoints, in the memory order of the currents; what is not asked for is empty."""
+    dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents)
+    if options.spikes == "bits":
+        spikes = currents.new_empty((*currents.shape[:-1], (currents.shape[-1] + 7) // 8), dtype=dtype)
+    else:
+        spikes = torch.empty_like(currents, dtype=dtype)
+    chunks = (currents.shape[0] + CHECKPOINT_STEPS - 1) // CHECKPOINT_STEPS
+    return (
+        spikes,
+        currents.new_empty(currents.shape[1:], dtype=state),
+        torch.empty_like(currents) if options.trace else currents.new_empty(0),
+        torch.empty_like(currents[:chunks], dtype=state) if options.checkpoints else currents.new_empty(0, dtype=state),
+    )
+
+
+@torch.library.custom_op("snnbench::lif", mutates_args=())
+def lif_op(
+    currents: Tensor, state: Tensor | None, scale: Tensor | None, shift: Tensor | None, options: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
+    told = Options.of(options)
+    spikes, final, trace, checkpoints = allocate(currents, told)
+    call = Forward(
+        spec=told.spec,
+        currents=currents,
+        state=state,
+        scale=over_channel(scale, currents, told.channel_dim),
+        shift=over_channel(shift, currents, told.channel_dim),
+        spikes=spikes,
+        bits=told.spikes == "bits",
+        final_state=final,
+        trace=trace if told.trace else None,
+        checkpoints=checkpoints if told.checkpoints else None,
+    )
+    run(backends.module(told.backend).forward, call)
+    return spikes, final, trace, checkpoints
+
+
+@lif_op.register_fake
+def _lif_fake(currents, state, scale, shift, options):
+    return allocate(currents, Options.of(options))
+
+
+@torch.library.custom_op("snnbench::lif_backward", mutates_args=())
+def lif_backward_op(
+    currents: Tensor,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    checkpoints: Tensor,
+    grad_spikes: Tensor | None,
+    grad_trace: Tensor | None,
+    grad_final: Tensor | None,
+    needed: list[bool],
+    options: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients by (currents, state, scale, shift); what is not `needed` is empty."""
+    told = Options.of(options)
+    outputs = _allocate_gradients(currents, needed)
+    grad_currents, grad_state, by_current, error = (t if n else None for t, n in zip(outputs, needed, strict=True))
+    call = Backward(
+        spec=told.spec,
+        currents=currents,
+        scale=over_channel(scale, currents, told.channel_dim),
+        shift=over_channel(shift, currents, told.channel_dim),
+        checkpoints=checkpoints,
+        grad_spikes=grad_spikes,
+        grad_trace=grad_trace,
+        grad_final=grad_final,
+        center=None,
+        mix=None,
+        grad_currents=grad_currents,
+        grad_state=grad_state,
+        sum_error=error,
+        sum_by_current=by_current,
+    )
+    run(backends.module(told.backend).backward, call)
+    sums = (sum_to_channel(t, told.channel_dim) if n else t for t, n in zip(outputs[2:], needed[2:], strict=True))
+    return *outputs[:2], *sums
+
+
+def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor]:
+    state, inner = state_dtype(currents), currents.shape[1:]
+    empty = [torch.empty_like(currents) if needed[0] else currents.new_empty(0)]
+    return empty + [currents.new_empty(inner if wanted else (0,), dtype=state) for wanted in needed[1:]]
+
+
+@lif_backward_op.register_fake
+def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, options):
+    outputs = _allocate_gradients(currents, needed)
+    channels = currents.shape[Options.of(options).channel_dim]
+    sums = (t.new_empty((channels,)) if n else t for t, n in zip(outputs[2:], needed[2:], strict=True))
+    return *outputs[:2], *sums
+
+
+def _setup_context(ctx, inputs, output):
+    currents, _, scale, shift, options = inputs
+    ctx.save_for_backward(currents, scale, shift, output[3])
+    ctx.set_materialize_grads(False)
+    ctx.options, ctx.needed = options, [t is not None and t.requires_grad for t in inputs[:4]]
+    ctx.mark_non_differentiable(*[t for t in (output[3], output[0]) if t is output[3] or not t.is_floating_point()])
+
+
+def _backward(ctx, grad_spikes, grad_final, grad_trace, _):
+    currents, scale, shift, checkpoints = ctx.saved_tensors
+    grad_trace = grad_trace if Options.of(ctx.options).trace else None
+    upstream = (grad_spikes, grad_trace, grad_final)
+    found = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, ctx.options)
+    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None
+
+
+lif_op.register_autograd(_backward, setup_context=_setup_context)
+
+
+def no_second_derivative(ctx, *gradients):
+    raise RuntimeError("a spike's surrogate has no second derivative: lif cannot be differentiated twice (create_graph=True)")
+
+
+lif_backward_op.register_autograd(no_second_derivative, setup_context=lambda ctx, inputs, output: None)

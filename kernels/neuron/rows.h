@@ -1,0 +1,180 @@
+// How the CPU kernel reads and writes: rows of up to TILE neighbouring columns of an array, as floats.
+//
+// An array of unit stride is fastest: float32 is then read and written in place. Any other stride, 0 included, and the
+// short formats go through a row in cache. Rows are prefetched AHEAD steps before they are used, since the next step's
+// row is far away in memory. Results too large for the caches are written past them, which spares reading the lines
+// that are about to be overwritten.
+
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+struct Bfloat16 {
+  uint16_t bits;
+};
+typedef _Float16 Float16;
+
+constexpr int64_t TILE = 256;
+constexpr int64_t AHEAD = 2;
+constexpr int64_t LARGE = 4 << 20;  // bytes of a result that is written past the caches
+constexpr int DIMS = 4;             // MAX_DIMS of layout.py
+
+// -- numbers ---------------------------------------------------------------------------------------------------
+
+static inline float widen(float x) { return x; }
+static inline float widen(Float16 x) { return (float)x; }
+static inline float widen(Bfloat16 x) {
+  const uint32_t bits = (uint32_t)x.bits << 16;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+static inline void narrow(float x, float* out) { *out = x; }
+static inline void narrow(float x, Float16* out) { *out = (Float16)x; }
+static inline void narrow(float x, uint8_t* out) { *out = (uint8_t)x; }
+static inline void narrow(float x, Bfloat16* out) {  // round to nearest even; NaN stays NaN
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  out->bits = (uint16_t)(x != x ? 0x7fc0 : rounded);
+}
+
+// -- arrays ----------------------------------------------------------------------------------------------------
+
+template <typename T>
+struct Array {  // strides in elements; no data: the array is not there
+  T* data;
+  int64_t time, dims[DIMS];
+
+  explicit operator bool() const { return data != nullptr; }
+  int64_t stride() const { return dims[DIMS - 1]; }
+
+  T* at(const int64_t* index, int64_t t) const {
+    int64_t offset = t * time;
+    for (int d = 0; d < DIMS; ++d) offset += index[d] * dims[d];
+    return data + offset;
+  }
+
+  void prefetch(const int64_t* index, int64_t t, int64_t count) const {
+    if (!data || stride() != 1) return;
+    const T* row = at(index, t);
+    for (int64_t j = 0; j < count; j += 64 / sizeof(T)) __builtin_prefetch(row + j);
+  }
+
+  // `count` numbers as floats side by side, in `buffer` unless they lie like that already.
+  const float* row(const int64_t* index, int64_t t, int64_t count, float* __restrict buffer) const {
+    const T* from = at(index, t);
+    if (sizeof(T) == sizeof(float) && stride() == 1) return (const float*)from;
+    if (stride() == 1) {
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) buffer[j] = widen(from[j]);
+    } else {
+      for (int64_t j = 0; j < count; ++j) buffer[j] = widen(from[j * stride()]);
+    }
+    return buffer;
+  }
+
+  // `count` numbers, or as often the number that stands for a missing array.
+  void load(const int64_t* index, int64_t t, int64_t count, float* __restrict buffer, float missing) const {
+    const T* from = data ? at(index, t) : nullptr;
+    for (int64_t j = 0; j < count; ++j) buffer[j] = from ? widen(from[j * stride()]) : missing;
+  }
+
+  void store(const int64_t* index, int64_t t, int64_t count, const float* __restrict row) const {
+    T* to = at(index, t);
+    if (stride() == 1) {
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j);
+    } else {
+      for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j * stride());
+    }
+  }
+};
+
+// -- results ---------------------------------------------------------------------------------------------------
+
+// From cache to memory past the caches; false: not possible with this address, size or CPU.
+static inline bool write_past_caches(void* to, const void* from, int64_t bytes) {
+#if defined(__AVX512F__)
+  typedef __m512i Line;
+#define LIF_STREAM _mm512_stream_si512
+#elif defined(__AVX__)
+  typedef __m256i Line;
+#define LIF_STREAM _mm256_stream_si256
+#else
+  return false;
+#endif
+#ifdef LIF_STREAM
+  if ((uintptr_t)to % sizeof(Line) || bytes % sizeof(Line)) return false;
+  for (int64_t k = 0; k < bytes / (int64_t)sizeof(Line); ++k) LIF_STREAM((Line*)to + k, ((const Line*)from)[k]);
+  return true;
+#endif
+}
+
+template <typename T>
+struct Result {  // rows of an array that are computed one after the other
+  const Array<T>& array;
+  bool past_caches, in_place;
+
+  Result(const Array<T>& array, int64_t elements)
+      : array(array),
+        past_caches(array.stride() == 1 && elements * (int64_t)sizeof(T) > LARGE),
+        in_place(sizeof(T) == sizeof(float) && array.stride() == 1 && !past_caches) {}
+
+  // Where to compute a row: there, or in the buffer.
+  float* place(const int64_t* index, int64_t t, float* buffer) const {
+    return in_place ? (float*)array.at(index, t) : buffer;
+  }
+
+  // Bring a computed row there.
+  void write(const int64_t* index, int64_t t, int64_t count, const float* __restrict row) const {
+    if (in_place) return;
+    if (!past_caches) return array.store(index, t, count, row);
+    alignas(64) T narrowed[TILE];
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) narrow(row[j], narrowed + j);
+    T* to = array.at(index, t);
+    if (!write_past_caches(to, narrowed, count * sizeof(T))) memcpy((void*)to, narrowed, count * sizeof(T));
+  }
+};
+
+static inline void store_bits(uint8_t* to, int64_t count, const float* __restrict row) {
+  for (int64_t first = 0; first < count; first += 8) {
+    unsigned byte = 0;
+    for (int64_t j = first; j < count && j < first + 8; ++j) byte |= (row[j] > 0.0f ? 1u : 0u) << (j - first);
+    to[first / 8] = (uint8_t)byte;
+  }
+}
+
+// -- tiles -----------------------------------------------------------------------------------------------------
+
+struct Tiles {  // of the sequences: rows of the last dim, cut into pieces of at most `width` columns
+  int64_t sizes[DIMS], width, per_row, count;
+
+  Tiles(const int64_t* given, int64_t threads) {
+    int64_t rows = 1;
+    for (int d = 0; d < DIMS; ++d) sizes[d] = given[d];
+    for (int d = 0; d < DIMS - 1; ++d) rows *= sizes[d];
+    width = TILE;
+    while (width > 64 && rows * ((sizes[DIMS - 1] + width - 1) / width) < 4 * threads) width /= 2;
+    per_row = (sizes[DIMS - 1] + width - 1) / width;
+    count = rows * per_row;
+  }
+
+  // The index of a tile's first column; returns how many columns it has.
+  int64_t place(int64_t tile, int64_t* index) const {
+    index[DIMS - 1] = tile % per_row * width;
+    int64_t row = tile / per_row;
+    for (int d = DIMS - 2; d >= 0; --d) {
+      index[d] = row % sizes[d];
+      row /= sizes[d];
+    }
+    const int64_t left = sizes[DIMS - 1] - index[DIMS - 1];
+    return left < width ? left : width;
+  }
+};

@@ -1,0 +1,17 @@
+"""Surrogate derivatives σ'(u), u = v − threshold: the formulas of `snnbench.kernels.spec`, once for torch, JAX and NumPy."""
+
+import math
+
+
+def derivative(spec, xp):
+    """σ' as a function of an array u; `xp` is torch, jax.numpy or numpy."""
+    k = spec.slope
+    return {
+        "superspike": lambda u: 1 / (1 + k * xp.abs(u)) ** 2,
+        "atan": lambda u: 1 / (1 + (math.pi * k * u) ** 2),
+        "sigmoid": lambda u: k * xp.exp(-k * xp.abs(u)) / (1 + xp.exp(-k * xp.abs(u))) ** 2,
+        "triangle": lambda u: (1 - k * xp.abs(u)).clip(0),
+        "rectangle": lambda u: k * xp.where(xp.abs(u) < 0.5 / k, xp.ones_like(u), xp.zeros_like(u)),
+        "exponential": lambda u: k / 2 * xp.exp(-k * xp.abs(u)),
+        "straight-through": lambda u: xp.ones_like(u),
+    }[spec.surrogate]
