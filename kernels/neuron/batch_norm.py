@@ -18,7 +18,7 @@ from ..spec import NeuronSpec
 from . import backends
 from .calls import Backward, Forward
 from .functional import LIFOutput, lif, prepare
-from .operator import Options, allocate, no_second_derivative, over_channel, run, state_dtype, sum_to_channel
+from .operator import Options, allocate, no_second_derivative, over_channel, register, run, state_dtype, sum_to_channel
 
 PIECE = 1 << 20
 """Numbers of a short format that are widened at a time for the statistics."""
@@ -49,10 +49,7 @@ def _scale_and_shift(mean, variance, weight, bias, epsilon):
     return scale, shift if bias is None else bias.to(shift.dtype) + shift
 
 
-@torch.library.custom_op("snnbench::batch_norm_lif", mutates_args=())
-def batch_norm_lif_op(
-    currents: Tensor, state: Tensor | None, weight: Tensor | None, bias: Tensor | None, epsilon: float, options: str
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _batch_norm_lif(currents, state, weight, bias, epsilon, options):
     """(spikes, final state, trace, checkpoints, mean, biased variance)."""
     told = Options.of(options)
     mean, variance = batch_statistics(currents, told.channel_dim)
@@ -74,28 +71,15 @@ def batch_norm_lif_op(
     return spikes, final, trace, checkpoints, mean, variance
 
 
-@batch_norm_lif_op.register_fake
 def _forward_fake(currents, state, weight, bias, epsilon, options):
     told = Options.of(options)
     channel = currents.new_empty((currents.shape[told.channel_dim],), dtype=state_dtype(currents))
     return *allocate(currents, told), channel, torch.empty_like(channel)
 
 
-@torch.library.custom_op("snnbench::batch_norm_lif_backward", mutates_args=())
-def batch_norm_lif_backward_op(
-    currents: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    checkpoints: Tensor,
-    grad_spikes: Tensor | None,
-    grad_trace: Tensor | None,
-    grad_final: Tensor | None,
-    epsilon: float,
-    needed: bool,
-    options: str,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _batch_norm_lif_backward(
+    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, options
+):
     """Gradients by currents (empty unless `needed`), state, weight and bias."""
     told = Options.of(options)
     kernel, channel_dim = backends.module(told.backend).backward, told.channel_dim
@@ -133,7 +117,6 @@ def _allocate_gradients(currents: Tensor, needed: bool) -> tuple[Tensor, Tensor,
     return torch.empty_like(currents) if needed else currents.new_empty(0), *inner
 
 
-@batch_norm_lif_backward_op.register_fake
 def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, options):
     grad_currents, grad_state, _, _ = _allocate_gradients(currents, needed)
     return grad_currents, grad_state, torch.empty_like(mean), torch.empty_like(mean)
@@ -154,8 +137,18 @@ def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
     return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None, None
 
 
-batch_norm_lif_op.register_autograd(_backward, setup_context=_setup_context)
-batch_norm_lif_backward_op.register_autograd(no_second_derivative, setup_context=lambda ctx, inputs, output: None)
+batch_norm_lif_op = register(
+    "batch_norm_lif",
+    "(Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str options)"
+    " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    (_batch_norm_lif, _forward_fake, _backward, _setup_context),
+)
+batch_norm_lif_backward_op = register(
+    "batch_norm_lif_backward",
+    "(Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
+    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str options) -> (Tensor, Tensor, Tensor, Tensor)",
+    (_batch_norm_lif_backward, _backward_fake, no_second_derivative, lambda ctx, inputs, output: None),
+)
 
 
 class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):

@@ -34,7 +34,7 @@ def forward(call: Forward) -> None:
     layout, strides = walk(steps, inner, keep_last=call.bits)
     tensors = {**steps, **inner}
     names = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
-    arguments = _FORWARD.pack(*_head(call, layout), *(n for name in names for n in _array(tensors[name], strides[name])))
+    arguments = _FORWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
     kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
     _compiled("lif_forward", *kind, call.currents.dtype, call.spikes.dtype, call.bits)(arguments)
 
@@ -67,7 +67,7 @@ def backward(call: Backward) -> None:
     tensors = {**steps, **inner}
     names = ("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center")
     names += ("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current")
-    arguments = _BACKWARD.pack(*_head(call, layout), *(n for name in names for n in _array(tensors[name], strides[name])))
+    arguments = _BACKWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
     upstream = torch.float32 if call.grad_spikes is None else call.grad_spikes.dtype
     kind = (call.spec.reset, call.spec.detach_reset, call.spec.surrogate, call.spec.max_spikes)
     _compiled("lif_backward", *kind, call.currents.dtype, upstream, False)(arguments)
@@ -77,7 +77,7 @@ def _head(call, layout):
     spec = call.spec
     return (
         torch.get_num_threads(),
-        len(call.currents),
+        call.currents.shape[0],
         *layout.sizes,
         spec.decay,
         spec.threshold,
@@ -86,8 +86,13 @@ def _head(call, layout):
     )
 
 
-def _array(tensor, strides):
-    return (0 if tensor is None else tensor.data_ptr(), *strides)
+def _arrays(names, tensors, strides):
+    numbers = []
+    for name in names:
+        tensor = tensors[name]
+        numbers.append(0 if tensor is None else tensor.data_ptr())
+        numbers += strides[name]
+    return numbers
 
 
 @cache

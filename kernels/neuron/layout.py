@@ -32,7 +32,6 @@ class Unwalkable(Exception):
     """The tensors' axes lie in memory in orders so unlike that MAX_DIMS dims do not cover them: copies are needed."""
 
 
-@lru_cache(maxsize=1024)
 def collapse(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...], keep_last: bool = False) -> Layout:
     """Sort dims by the strides of the first tensor, merge what is contiguous in every tensor.
 
@@ -62,10 +61,17 @@ def walk(steps: dict[str, torch.Tensor | None], inner: dict[str, torch.Tensor | 
     Each name's strides are (time, *MAX_DIMS), time 0 for tensors without it, all 0 for None. The first of `steps` sets
     the order. Raises Unwalkable.
     """
-    strides = {name: t.stride() for name, t in steps.items() if t is not None}
-    strides.update({name: (0, *t.stride()) for name, t in inner.items() if t is not None})
-    first = next(iter(steps.values()))
-    layout = collapse(tuple(first.shape[1:]), tuple(s[1:] for s in strides.values()), keep_last)
+    order = next(iter(steps.values()))
+    timed = tuple((name, None if t is None else t.stride()) for name, t in steps.items())
+    untimed = tuple((name, None if t is None else t.stride()) for name, t in inner.items())
+    return _walk(tuple(order.shape[1:]), timed, untimed, keep_last)
+
+
+@lru_cache(maxsize=1024)
+def _walk(shape, timed, untimed, keep_last):
+    strides = {name: s for name, s in timed if s is not None}
+    strides.update({name: (0, *s) for name, s in untimed if s is not None})
+    layout = collapse(shape, tuple(s[1:] for s in strides.values()), keep_last)
     found = {name: (s[0], *over) for (name, s), over in zip(strides.items(), layout.strides, strict=True)}
     none = (0,) * (MAX_DIMS + 1)
-    return layout, {name: found.get(name, none) for name in (*steps, *inner)}
+    return layout, {name: found.get(name, none) for name, _ in (*timed, *untimed)}
