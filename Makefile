@@ -18,10 +18,16 @@ $(VENV)/.ready: constraints.txt pyproject.toml
 	$(PIP) install --quiet --no-deps --editable .
 	touch $@
 
+# What the tests of the GPU kernels need on top. torch for CUDA has brought its own Triton.
+$(VENV)/.kernels: constraints-kernels.txt $(VENV)/.ready
+	$(PIP) install --quiet --no-deps $$(grep -Ev '^(#|triton)' constraints-kernels.txt)
+	$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $$(grep '^triton==' constraints-kernels.txt)
+	touch $@
+
 quickstart: setup
 	$(BIN)/snnbench run --config configs/quickstart.toml
 
-test: setup
+test: $(VENV)/.kernels
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: setup

@@ -14,11 +14,11 @@ and backwards in time, with gs, gv the gradients of the loss by spikes and trace
                 hard            (1 − s) − v·σ'     (detached: 1 − s)
                 none, hard-straight  1
 
-Every tensor of shape (T, *inner) or inner may have any strides, 0 included where it is only read. Arithmetic is
-float32 (float64 in the reference, if the currents are) whatever the storage, and is never contracted to fused
-multiply-adds: spikes of all spellings are the same bits. A product with a 0/1 spike may be written as a selection.
-NaN and infinities follow the formulas: a NaN potential does not fire and stays NaN to the end of its sequence; an
-infinite one fires, or not, by its sign, and a hard reset selects 0 after it. No sequence sees another.
+Every tensor of shape (T, *inner) or inner may have any strides, 0 included where it is only read; what is written
+overlaps nothing else. Arithmetic is float32 (float64 in the reference, if the currents are) whatever the storage, and is
+never contracted to fused multiply-adds: spikes of all spellings are the same bits. A product with a 0/1 spike may be
+written as a selection. NaN and infinities follow the formulas: a NaN potential does not fire and stays NaN to the end of
+its sequence; an infinite one fires, or not, by its sign, and a hard reset selects 0 after it. No sequence sees another.
 """
 
 from dataclasses import dataclass

@@ -87,7 +87,8 @@ def current(x, scale, shift, compute: torch.dtype) -> torch.Tensor:
 def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
     if spec.max_spikes == 1:
         return (v >= spec.threshold).to(v.dtype)
-    return torch.floor(v / spec.threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
+    threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)  # by a number, CUDA multiplies by 1/θ
+    return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
 
 
 def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Tensor:

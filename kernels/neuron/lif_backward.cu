@@ -1,0 +1,210 @@
+// The neuron backward, LIF_CHUNK steps at a time from the last (see calls.py; the step itself is in lif_step.h): replay v
+// from the chunk's checkpoint into registers, then in reverse
+//
+//   e = gs sigma'(v) + gv + gp rho(v);  gp = decay e;  out = a e + b (x - center) + c
+//
+// with a = scale, b = c = 0 unless LIF_MIX_ERROR; the sums over time of e and e (x - center) stay in registers.
+// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice.
+//
+// A chunk's x, gs and gv are loaded before any of them is used, with LIF_AHEAD those of the next chunk while this one is
+// computed: a load takes several hundred cycles. Strides: lif_sequences.h.
+
+#include "lif_sequences.h"
+
+// A tensor at the last step that the last chunk would have if it were whole.
+#define LIF_AT_LAST(name) (LIF_AT(name) + (last_chunk * LIF_CHUNK + LIF_CHUNK - 1) * name##_step)
+
+extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward(
+#if LIF_GRAD_SPIKES
+    LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes),
+#endif
+#if LIF_GRAD_TRACE
+    LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace),
+#endif
+#if LIF_GRAD_CURRENTS
+    LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents),
+#endif
+    LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
+#if LIF_SCALE
+    LIF_INNER_TENSOR(const float, scale),
+#endif
+#if LIF_SHIFT
+    LIF_INNER_TENSOR(const float, shift),
+#endif
+#if LIF_GRAD_FINAL
+    LIF_INNER_TENSOR(const float, grad_final),
+#endif
+#if LIF_CENTER
+    LIF_INNER_TENSOR(const float, center),
+#endif
+#if LIF_MIX_ERROR
+    LIF_INNER_TENSOR(const float, mix_error), LIF_INNER_TENSOR(const float, mix_current),
+    LIF_INNER_TENSOR(const float, mix_constant),
+#endif
+#if LIF_GRAD_STATE
+    LIF_INNER_TENSOR(float, grad_state),
+#endif
+#if LIF_SUM_ERROR
+    LIF_INNER_TENSOR(float, sum_error),
+#endif
+#if LIF_SUM_BY_CURRENT
+    LIF_INNER_TENSOR(float, sum_by_current),
+#endif
+    long long steps, long long groups, LIF_STRIDES(size), float decay, float threshold, float subtracted, float slope) {
+  const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x;
+  if (group >= groups) return;
+  const LifPlace place = lif_place(group, LIF_OF(size));
+  const LifNeuron neuron{decay, threshold, subtracted, slope};
+
+  float scales[LIF_WIDTH] = {}, shifts[LIF_WIDTH] = {}, gp[LIF_WIDTH] = {};
+#if LIF_SCALE
+  LIF_READ(scale, scales);
+#endif
+#if LIF_SHIFT
+  LIF_READ(shift, shifts);
+#endif
+#if LIF_GRAD_FINAL
+  LIF_READ(grad_final, gp);
+#endif
+#if LIF_CENTER
+  float centers[LIF_WIDTH];
+  LIF_READ(center, centers);
+#endif
+#if LIF_MIX_ERROR
+  float by_error[LIF_WIDTH], by_current[LIF_WIDTH], constant[LIF_WIDTH];
+  LIF_READ(mix_error, by_error);
+  LIF_READ(mix_current, by_current);
+  LIF_READ(mix_constant, constant);
+#endif
+#if LIF_SUM_ERROR
+  float errors[LIF_WIDTH] = {};
+#endif
+#if LIF_SUM_BY_CURRENT
+  float products[LIF_WIDTH] = {};
+#endif
+  const long long last_chunk = (steps - 1) / LIF_CHUNK;
+  const LIF_TYPE_CURRENTS* __restrict__ currents_at = LIF_AT_LAST(currents);
+  const float* __restrict__ checkpoints_at = LIF_AT(checkpoints) + last_chunk * checkpoints_step;
+#if LIF_GRAD_SPIKES
+  const LIF_TYPE_GRAD_SPIKES* __restrict__ grad_spikes_at = LIF_AT_LAST(grad_spikes);
+#endif
+#if LIF_GRAD_TRACE
+  const LIF_TYPE_GRAD_TRACE* __restrict__ grad_trace_at = LIF_AT_LAST(grad_trace);
+#endif
+#if LIF_GRAD_CURRENTS
+  LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);
+#endif
+
+  // What is loaded for one chunk, before any of it is used.
+  struct Chunk {
+    LifPack<float> state;
+    LifPack<LIF_TYPE_CURRENTS> x[LIF_CHUNK];
+#if LIF_GRAD_SPIKES
+    LifPack<LIF_TYPE_GRAD_SPIKES> gs[LIF_CHUNK];
+#endif
+#if LIF_GRAD_TRACE
+    LifPack<LIF_TYPE_GRAD_TRACE> gv[LIF_CHUNK];
+#endif
+  };
+  Chunk now = {};
+  // The chunk before the one that was loaded last, in order of time; the last of all has `count` steps.
+  auto load = [&](Chunk& to, int count) {
+    to.state = lif_load<LIF_CHECKPOINTS>(checkpoints_at, checkpoints_last, place);
+    checkpoints_at -= checkpoints_step;
+#pragma unroll
+    for (int j = LIF_CHUNK - 1; j >= 0; --j, currents_at -= currents_step)
+      if (j < count) to.x[j] = lif_load<LIF_CURRENTS>(currents_at, currents_last, place);
+#if LIF_GRAD_SPIKES
+#pragma unroll
+    for (int j = LIF_CHUNK - 1; j >= 0; --j, grad_spikes_at -= grad_spikes_step)
+      if (j < count) to.gs[j] = lif_load<LIF_GRAD_SPIKES>(grad_spikes_at, grad_spikes_last, place);
+#endif
+#if LIF_GRAD_TRACE
+#pragma unroll
+    for (int j = LIF_CHUNK - 1; j >= 0; --j, grad_trace_at -= grad_trace_step)
+      if (j < count) to.gv[j] = lif_load<LIF_GRAD_TRACE>(grad_trace_at, grad_trace_last, place);
+#endif
+  };
+  float v[LIF_CHUNK][LIF_WIDTH], p[LIF_WIDTH];
+  auto replay = [&](int j) {
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) {
+      v[j][i] = lif_integrate(neuron, p[i], lif_current(lif_decode(now.x[j].get(i)), scales[i], shifts[i]));
+      p[i] = lif_reset(neuron, v[j][i], lif_spike(neuron, v[j][i]));
+    }
+  };
+  auto reverse = [&](int j, bool is_step) {
+    float out[LIF_WIDTH];
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) {
+      float grad_spike = 0.0f, grad_potential = 0.0f, x = lif_decode(now.x[j].get(i));
+#if LIF_GRAD_SPIKES
+      grad_spike = lif_decode(now.gs[j].get(i));
+#endif
+#if LIF_GRAD_TRACE
+      grad_potential = lif_decode(now.gv[j].get(i));
+#endif
+#if LIF_CENTER
+      x = x - centers[i];
+#endif
+      const float e = lif_error(neuron, v[j][i], grad_spike, grad_potential, gp[i]);
+      gp[i] = is_step ? decay * e : gp[i];
+#if LIF_MIX_ERROR
+      out[i] = by_error[i] * e + by_current[i] * x + constant[i];
+#elif LIF_SCALE
+      out[i] = scales[i] * e;
+#else
+      out[i] = e;
+#endif
+#if LIF_SUM_ERROR
+      errors[i] = is_step ? errors[i] + e : errors[i];
+#endif
+#if LIF_SUM_BY_CURRENT
+      products[i] = is_step ? products[i] + e * x : products[i];
+#endif
+    }
+#if LIF_GRAD_CURRENTS
+    if (is_step) lif_store<LIF_GRAD_CURRENTS>(grad_currents_at, grad_currents_last, place, out);
+    grad_currents_at -= grad_currents_step;
+#endif
+  };
+  // Steps beyond `count` are computed like any other and change nothing: branches would keep the compiler from overlapping.
+  auto compute = [&](int count) {
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) p[i] = now.state.get(i);
+#pragma unroll
+    for (int j = 0; j < LIF_CHUNK; ++j) replay(j);
+#pragma unroll
+    for (int j = LIF_CHUNK - 1; j >= 0; --j) reverse(j, j < count);
+  };
+
+  const int rest = (int)(steps % LIF_CHUNK);
+  if (rest > 0) {  // the last chunk in time is shorter
+    load(now, rest);
+    compute(rest);
+  }
+  long long chunks = steps / LIF_CHUNK;
+#if LIF_AHEAD
+  Chunk next;
+  if (chunks > 0) load(next, LIF_CHUNK);
+  for (; chunks > 0; --chunks) {
+    now = next;
+    if (chunks > 1) load(next, LIF_CHUNK);
+    compute(LIF_CHUNK);
+  }
+#else
+  for (; chunks > 0; --chunks) {
+    load(now, LIF_CHUNK);
+    compute(LIF_CHUNK);
+  }
+#endif
+#if LIF_GRAD_STATE
+  LIF_WRITE(grad_state, gp);
+#endif
+#if LIF_SUM_ERROR
+  LIF_WRITE(sum_error, errors);
+#endif
+#if LIF_SUM_BY_CURRENT
+  LIF_WRITE(sum_by_current, products);
+#endif
+}

@@ -1,0 +1,127 @@
+// The neuron forward over all time steps, the state in registers (see calls.py; the step itself is in lif_step.h):
+//
+//   v = decay p + (scale x + shift);  s = spike(v);  p = reset(v, s)
+//
+// Bytes per element, float32: 4 (x) + 4 (spikes) + 4/32 (checkpoints) [+ 4 trace]; nothing is read twice.
+//
+// A step takes a few instructions, a load several hundred cycles, and the compiler moves no load over a store: so the
+// next LIF_DEPTH steps are loaded into registers before this many are computed. Strides: lif_sequences.h.
+
+#include "lif_sequences.h"
+
+extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
+#if LIF_TRACE
+    LIF_STEPPED_TENSOR(LIF_TYPE_TRACE, trace),
+#endif
+#if LIF_CHECKPOINTS
+    LIF_STEPPED_TENSOR(LIF_TYPE_CHECKPOINTS, checkpoints),
+#endif
+    LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(LIF_TYPE_SPIKES, spikes),
+#if LIF_STATE
+    LIF_INNER_TENSOR(const float, state),
+#endif
+#if LIF_SCALE
+    LIF_INNER_TENSOR(const float, scale),
+#endif
+#if LIF_SHIFT
+    LIF_INNER_TENSOR(const float, shift),
+#endif
+    LIF_INNER_TENSOR(float, final_state), long long steps, long long groups, LIF_STRIDES(size), float decay,
+    float threshold, float subtracted, float slope) {
+  const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x;
+  if (group >= groups) return;
+  const LifPlace place = lif_place(group, LIF_OF(size));
+  const LifNeuron neuron{decay, threshold, subtracted, slope};
+
+  float p[LIF_WIDTH] = {}, scales[LIF_WIDTH] = {}, shifts[LIF_WIDTH] = {};
+#if LIF_STATE
+  LIF_READ(state, p);
+#endif
+#if LIF_SCALE
+  LIF_READ(scale, scales);
+#endif
+#if LIF_SHIFT
+  LIF_READ(shift, shifts);
+#endif
+  const LIF_TYPE_CURRENTS* __restrict__ currents_at = LIF_AT(currents);
+#if LIF_TRACE
+  LIF_TYPE_TRACE* __restrict__ trace_at = LIF_AT(trace);
+#endif
+#if LIF_CHECKPOINTS
+  float* __restrict__ checkpoints_at = LIF_AT(checkpoints);
+#endif
+#if LIF_BITS
+  LifPlace byte = place;
+  byte.index.over[LIF_DIMS - 1] /= LIF_WIDTH;
+  LifByte* __restrict__ spikes_at = spikes + lif_offset(byte, LIF_OF(spikes));
+#else
+  LIF_TYPE_SPIKES* __restrict__ spikes_at = LIF_AT(spikes);
+#endif
+
+  LifPack<LIF_TYPE_CURRENTS> now[LIF_DEPTH] = {}, next[LIF_DEPTH] = {};
+  // The next DEPTH steps, or those of them that are left. Two ways, so that this is a block of its own in which the
+  // compiler cannot put off a load.
+  auto load = [&](long long left) {
+    if (left >= LIF_DEPTH) {
+#pragma unroll
+      for (int j = 0; j < LIF_DEPTH; ++j, currents_at += currents_step)
+        next[j] = lif_load<LIF_CURRENTS>(currents_at, currents_last, place);
+    } else {
+#pragma unroll
+      for (int j = 0; j < LIF_DEPTH; ++j, currents_at += currents_step)
+        if (j < left) next[j] = lif_load<LIF_CURRENTS>(currents_at, currents_last, place);
+    }
+  };
+  auto advance = [&](const LifPack<LIF_TYPE_CURRENTS>& x) {
+    float v[LIF_WIDTH], s[LIF_WIDTH];
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) {
+      v[i] = lif_integrate(neuron, p[i], lif_current(lif_decode(x.get(i)), scales[i], shifts[i]));
+      s[i] = lif_spike(neuron, v[i]);
+      p[i] = lif_reset(neuron, v[i], s[i]);
+    }
+#if LIF_BITS
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) bits |= s[i] > 0.0f && lif_owns(place, i) ? 1u << i : 0u;
+    spikes_at->bits = (unsigned char)bits;
+#else
+    lif_store<LIF_SPIKES>(spikes_at, spikes_last, place, s);
+#endif
+    spikes_at += spikes_step;
+#if LIF_TRACE
+    lif_store<LIF_TRACE>(trace_at, trace_last, place, v);
+    trace_at += trace_step;
+#endif
+  };
+  // DEPTH divides CHUNK, or CHUNK divides DEPTH.
+  auto keep = [&](long long t) {
+#if LIF_CHECKPOINTS
+    if (t % LIF_CHUNK == 0) {
+      lif_store<LIF_CHECKPOINTS>(checkpoints_at, checkpoints_last, place, p);
+      checkpoints_at += checkpoints_step;
+    }
+#endif
+  };
+
+  long long first = 0;
+  load(steps);
+  for (; first + LIF_DEPTH <= steps; first += LIF_DEPTH) {
+#pragma unroll
+    for (int j = 0; j < LIF_DEPTH; ++j) now[j] = next[j];
+    load(steps - first - LIF_DEPTH);
+#pragma unroll
+    for (int j = 0; j < LIF_DEPTH; ++j) {
+      if (j % LIF_CHUNK == 0) keep(first + j);
+      advance(now[j]);
+    }
+  }
+  const int rest = (int)(steps - first);
+#pragma unroll
+  for (int j = 0; j < LIF_DEPTH; ++j)
+    if (j < rest) {
+      if (j % LIF_CHUNK == 0) keep(first + j);
+      advance(next[j]);
+    }
+  LIF_WRITE(final_state, p);
+}
