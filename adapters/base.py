@@ -17,6 +17,10 @@ class Unsupported(Exception):
     """An adapter raises this, with the reason as its text, when its framework cannot do what a case asks."""
 
 
+class BuildFailed(Exception):
+    """A base class raises this, with the compiler's complaint as its text, when a framework cannot be compiled."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons)."""
@@ -181,6 +185,10 @@ class Program(ABC):
 
     def facts(self, result: Any) -> dict[str, Any]:
         """What a reader should know of this run: output dtype, providers chosen by the framework, warnings."""
+        return {}
+
+    def compile_facts(self) -> dict[str, Any]:
+        """Where something is compiled, so far: `compile_s`, and if known `graph_breaks` and `recompiles`."""
         return {}
 
 

@@ -42,7 +42,7 @@ class JaxProgram(Program):
             self.layers = [
                 adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
             ]
-        self.compile_seconds = CompileClock()
+        self.compiling = CompileClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
@@ -113,18 +113,22 @@ class JaxProgram(Program):
     # -- calls -----------------------------------------------------------------------------------------------
 
     def forward(self, x):
-        borders, residuals = self._forward(self.parameters, x)
+        with self.compiling:
+            borders, residuals = self._forward(self.parameters, x)
         return Result(x, borders, residuals)
 
     def backward(self, result, upstream):
-        gradients = self._backward(self.parameters, result.x, result.borders, result.residuals, upstream)
+        with self.compiling:
+            gradients = self._backward(self.parameters, result.x, result.borders, result.residuals, upstream)
         return replace(result, gradients=gradients)
 
     def inference(self, x):
-        return Result(x, [self._inference(self.parameters, x)])
+        with self.compiling:
+            return Result(x, [self._inference(self.parameters, x)])
 
     def step(self, x, upstream):
-        borders, updated, given = self._step(self.parameters, x, upstream, self._learning_rate)
+        with self.compiling:
+            borders, updated, given = self._step(self.parameters, x, upstream, self._learning_rate)
         return Result(x, borders, updated=(updated, given))
 
     def wait(self, result):
@@ -153,7 +157,10 @@ class JaxProgram(Program):
         return _bytes(result.borders[-1]) + _bytes(result.gradients)
 
     def facts(self, result):
-        return {"output_dtype": str(result.borders[-1].dtype), "compile_s": self.compile_seconds.total, "warnings": []}
+        return {"output_dtype": str(result.borders[-1].dtype), "warnings": []}
+
+    def compile_facts(self):
+        return {"compile_s": self.compiling.seconds}
 
     # -- ceilings and memory ---------------------------------------------------------------------------------
 
@@ -173,15 +180,21 @@ class JaxProgram(Program):
 
 
 class CompileClock:
-    """Seconds that JAX reports for tracing, lowering and compiling in this process."""
+    """Seconds that JAX reports for tracing, lowering and compiling while `with clock:` holds."""
 
     def __init__(self):
-        self.total = 0.0
+        self.listening, self.seconds = False, 0.0
         jax.monitoring.register_event_duration_secs_listener(self._heard)
 
+    def __enter__(self):
+        self.listening = True
+
+    def __exit__(self, *_):
+        self.listening = False
+
     def _heard(self, event, seconds, **_):
-        if event.startswith("/jax/core/compile/"):
-            self.total += seconds
+        if self.listening and event.startswith("/jax/core/compile/"):
+            self.seconds += seconds
 
 
 class JaxMemory:

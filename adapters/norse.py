@@ -30,6 +30,8 @@ class Norse(TorchAdapter):
         from norse.torch.functional.reset import reset_subtract
         from norse.torch.module.snn import SNN
 
+        from .time_loop import TimeLoop
+
         def spike_of(z):
             return z.detach() if spec.detach_reset else z
 
@@ -50,12 +52,16 @@ class Norse(TorchAdapter):
             v = torch.zeros(current.shape[1:], device=current.device, dtype=current.dtype)
             return LIFBoxFeedForwardState(v=v)
 
-        class Spikes(torch.nn.Module):
+        class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
                 self.snn = SNN(lif_box_feed_forward_step, rest, parameters, dt=1.0)
 
-            def forward(self, currents):
-                return self.snn(currents)[0]
+            def scan(self, currents, state):
+                return self.snn(currents, state)
 
-        return Spikes()
+            def step(self, current, state):
+                state = rest(current.unsqueeze(0)) if state is None else state
+                return lif_box_feed_forward_step(current, state, parameters, dt=1.0)
+
+        return Loop()

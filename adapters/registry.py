@@ -14,6 +14,7 @@ from pathlib import Path
 from .base import Adapter
 
 BUILT_IN = {
+    "fused": "snnbench.adapters.fused:Fused",
     "torch": "snnbench.adapters.torch_loop:TorchLoop",
     "snntorch": "snnbench.adapters.snntorch:SnnTorch",
     "norse": "snnbench.adapters.norse:Norse",
@@ -55,7 +56,9 @@ def load(reference: str) -> Adapter:
 
 
 def source_hash(reference: str) -> str:
-    """SHA-256 of the file that holds the adapter: part of what makes a finished record count as done."""
+    """SHA-256 of the file that holds the adapter and of our kernels: part of what makes a finished record count as done."""
     source = reference.rpartition(":")[0]
-    path = source if source.endswith(".py") else importlib.util.find_spec(source).origin
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    path = Path(source if source.endswith(".py") else importlib.util.find_spec(source).origin)
+    kernels = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
+    sources = sorted(file for file in kernels.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in [path, *sources])).hexdigest()

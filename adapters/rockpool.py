@@ -1,6 +1,7 @@
 """Rockpool's `LIFNeuronTorch`: no synapse, no recurrence, batch first (https://rockpool.ai).
 
-Time constant, threshold and bias are trainable by default; here they are constants.
+Time constant, threshold and bias are trainable by default; here they are constants. Its time loop cannot be cut: `compile`
+unrolls all of it, however many steps there are.
 """
 
 import math
@@ -21,6 +22,8 @@ class Rockpool(TorchAdapter):
             return "LIFNeuronTorch only subtracts, with gradient"
         if spec.decay == 1:
             return "LIFNeuronTorch always leaks"
+        if case.construction == "stepwise":
+            return "LIFNeuronTorch keeps the state of the first batch item only, detached: its time loop cannot be cut"
         return None
 
     def neuron(self, spec, features):

@@ -28,6 +28,8 @@ class Sinabs(TorchAdapter):
         import sinabs.layers
         import torch
 
+        from .time_loop import TimeLoop
+
         slope_at = derivative(spec, torch)
         reset = {
             "soft": lambda: sinabs.activation.MembraneSubtract(),
@@ -36,7 +38,7 @@ class Sinabs(TorchAdapter):
             "none": lambda: sinabs.activation.MembraneSubtract(0.0),
         }[spec.reset]()
 
-        class Spikes(torch.nn.Module):
+        class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
                 self.lif = sinabs.layers.LIF(
@@ -49,8 +51,11 @@ class Sinabs(TorchAdapter):
                 )
                 self.lif.tau_mem.requires_grad_(False)
 
-            def forward(self, currents):
-                self.lif.reset_states()
-                return self.lif(currents.transpose(0, 1)).transpose(0, 1)
+            def scan(self, currents, state):
+                if state is None:
+                    self.lif.reset_states()
+                else:
+                    self.lif.v_mem = state
+                return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
 
-        return Spikes()
+        return Loop()

@@ -26,24 +26,23 @@ class SnnTorch(TorchAdapter):
         import torch
         from snntorch import Leaky, surrogate
 
+        from .time_loop import TimeLoop
+
         gradient = {
             "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
             "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
         }[spec.surrogate]()
         mechanism = "zero" if spec.reset == "hard" else "none"
 
-        class Loop(torch.nn.Module):
+        class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
                 self.leaky = Leaky(spec.decay, threshold=spec.threshold, spike_grad=gradient, reset_mechanism=mechanism)
 
-            def forward(self, currents):
-                mem, spikes = torch.zeros_like(currents[0]), []
-                for current in currents.unbind(0):
-                    spike, mem = self.leaky(current, mem)
-                    if spec.reset == "soft":
-                        mem = mem - spec.threshold * (spike.detach() if spec.detach_reset else spike)
-                    spikes.append(spike)
-                return torch.stack(spikes)
+            def step(self, current, mem):
+                spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
+                if spec.reset == "soft":
+                    mem = mem - spec.threshold * (spike.detach() if spec.detach_reset else spike)
+                return spike, mem
 
         return Loop()

@@ -22,8 +22,9 @@ class SpikingJelly(TorchAdapter):
         return None
 
     def neuron(self, spec, features):
-        import torch
         from spikingjelly.activation_based import neuron, surrogate
+
+        from .time_loop import TimeLoop
 
         gradient = {
             "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
@@ -31,7 +32,7 @@ class SpikingJelly(TorchAdapter):
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
         }[spec.surrogate]()
 
-        class Spikes(torch.nn.Module):
+        class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
                 self.lif = neuron.LIFNode(
@@ -44,8 +45,17 @@ class SpikingJelly(TorchAdapter):
                     step_mode="m",
                 )
 
-            def forward(self, currents):
+            def start(self, state):
                 self.lif.reset()
-                return self.lif(currents)
+                if state is not None:
+                    self.lif.v = state
 
-        return Spikes()
+            def scan(self, currents, state):
+                self.start(state)
+                return self.lif(currents), self.lif.v
+
+            def step(self, current, state):
+                self.start(state)
+                return self.lif.single_step_forward(current), self.lif.v
+
+        return Loop()

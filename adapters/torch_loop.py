@@ -11,6 +11,8 @@ class TorchLoop(TorchAdapter):
     def neuron(self, spec, features):
         import torch
 
+        from .time_loop import TimeLoop
+
         spike = torch_spike(spec).apply
         subtract = spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
 
@@ -22,14 +24,12 @@ class TorchLoop(TorchAdapter):
             s = s.detach() if spec.detach_reset else s
             return v * (1 - s) if spec.reset == "hard" else v - subtract * s
 
-        class Loop(torch.nn.Module):
-            def forward(self, currents):
-                v, spikes = torch.zeros_like(currents[0]), []
-                for current in currents.unbind(0):
-                    v = spec.decay * v + current
-                    spikes.append(spike(v))
-                    v = reset(v, spikes[-1])
-                return torch.stack(spikes)
+        class Loop(TimeLoop):
+            def step(self, current, v):
+                v = torch.zeros_like(current) if v is None else v
+                v = spec.decay * v + current
+                s = spike(v)
+                return s, reset(v, s)
 
         return Loop()
 

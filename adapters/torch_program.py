@@ -39,12 +39,13 @@ class TorchProgram(Program):
         self.dtype = DTYPES[case.precision]
         self.scale = adapter.current_scale(case.neuron)
         if case.workload == "lif":
-            layers = [adapter.neuron(case.neuron, (case.neurons,))]
+            layers = [adapter.lif(case.neuron, (case.neurons,), case.construction)]
         else:
             layers = [
                 adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
             ]
         self.layers = torch.nn.ModuleList(layers).to(self.device, self.dtype)
+        self.calls = list(self.layers)
         pairs = [] if case.workload == "lif" else [adapter.parameters(layer) for layer in self.layers]
         self.weights = [weight for weight, _ in pairs]
         self.biases = [bias for _, bias in pairs]
@@ -79,8 +80,8 @@ class TorchProgram(Program):
         borders = []
         with self.autocast:
             spikes = x
-            for layer in self.layers:
-                spikes = layer(self._given(spikes))
+            for call in self.calls:
+                spikes = call(self._given(spikes))
                 borders.append(spikes)
         if not isinstance(spikes, torch.Tensor):
             raise TypeError(f"a neuron must return its spikes alone, not a {type(spikes).__name__}")
@@ -97,8 +98,8 @@ class TorchProgram(Program):
     @torch.no_grad()
     def inference(self, x):
         with self.autocast:
-            for layer in self.layers:
-                x = layer(self._given(x))
+            for call in self.calls:
+                x = call(self._given(x))
         return Result(x, [x])
 
     @cached_property
@@ -151,7 +152,12 @@ class TorchProgram(Program):
             if p.requires_grad and not any(p is known for known in self.parameters)
         ]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
-        return {"output_dtype": str(result.borders[-1].dtype).removeprefix("torch."), "warnings": warnings}
+        dtype = str(result.borders[-1].dtype).removeprefix("torch.")
+        return {"output_dtype": dtype, "warnings": warnings, **self.adapter.facts(self.case)}
+
+    def compile_facts(self):
+        seconds = self.adapter.compile_seconds()
+        return {} if seconds is None else {"compile_s": seconds}
 
     # -- ceilings, clocks, memory ----------------------------------------------------------------------------
 

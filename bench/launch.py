@@ -199,5 +199,15 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "MALLOC_ARENA_MAX": "1",
         "PIP_NO_INDEX": "1",
         "PYTHONHASHSEED": "0",
+        # In the worker itself: helper processes would compile on cores and in memory that nobody has counted.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        # Torch keeps it in the temporary directory, which is a new one in every worker: ten seconds each, for nothing.
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
         **visible,
     }
+
+
+def compiler_caches(folder: Path) -> dict[str, str]:
+    """Environment variables that make compilers keep what they compile in `folder`, which they make if they need it."""
+    names = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "SNNBENCH_CACHE": "kernels"}
+    return {variable: str(folder / name) for variable, name in names.items()}

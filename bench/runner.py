@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from snnbench import __version__
 
 from . import plan
 from .config import Measure
-from .launch import Outcome, launch, worker_environment
+from .launch import Outcome, compiler_caches, launch, worker_environment
 from .monitor import Monitor
 from .problem import problem_id, proved
 from .store import Record, fold, record_path, remove_leftovers, unfinished_part, write_record
@@ -82,6 +83,12 @@ class Runner:
     def run(self) -> Iterator[Finished]:
         """Every (round, case), in seeded order. Interrupting the iteration leaves all finished records in place."""
         remove_leftovers(self.folder)
+        try:
+            yield from self._run()
+        finally:
+            shutil.rmtree(self.folder / "compiled", ignore_errors=True)
+
+    def _run(self) -> Iterator[Finished]:
         pairs = plan.order(self.cases, self.measure.rounds, self.seed)
         failed: list = []
         remaining = len(pairs)
@@ -133,7 +140,7 @@ class Runner:
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
         with Monitor(gpu) as monitor:
             try:
-                outcome = self._launch("run", job, case.device)
+                outcome = self._launch("run", job, case.device, compiler_caches(self._compiled(planned, round)))
             except KeyboardInterrupt:
                 earlier = self.finished(planned, round)
                 if earlier is None or earlier.status in RETRIED:  # else a result is there, and stays
@@ -158,8 +165,15 @@ class Runner:
             self.failed_oracles[path] = {"status": status, "reason": reason}
         return path, outcome
 
-    def _launch(self, verb: str, job: dict, device: str) -> Outcome:
-        surroundings = worker_environment(device, self.measure.threads)
+    def _compiled(self, planned, round) -> Path:
+        """The folder of a case's compiled code: nobody else's, empty in the first round, kept until the run ends."""
+        folder = self.folder / "compiled" / planned.id
+        if not round:
+            shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+    def _launch(self, verb: str, job: dict, device: str, more: dict[str, str] = {}) -> Outcome:
+        surroundings = worker_environment(device, self.measure.threads) | more
         return launch(verb, job, self.folder / "scratch" / verb, self.measure.timeout, self.memory_bytes, surroundings)
 
     def _record(self, planned, round, attempt, started, outcome, folded, monitor=None) -> Record:

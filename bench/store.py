@@ -92,8 +92,9 @@ def fold(events: list[dict]) -> dict[str, Any]:
         part.update({key: event[key] for key in ("status", "reason", "samples", "floor_s") if key in event})
         folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]
         if "facts" in event:
-            folded["facts"] = {key: value for key, value in event["facts"].items() if key != "warnings"}
-            folded["warnings"] += event["facts"]["warnings"]
+            facts = dict(event["facts"])
+            folded["warnings"] += facts.pop("warnings", [])
+            folded["facts"] = folded.get("facts", {}) | facts
         if "proof" in event:
             folded["proof"] = event["proof"]
         if "memory" in event:
@@ -161,7 +162,8 @@ def read_records(folder: Path) -> tuple[list[Record], list[str]]:
 
 def remove_leftovers(folder: Path) -> None:
     """Delete what a killed run was writing. Call only while holding the folder's lock."""
-    shutil.rmtree(folder / "scratch", ignore_errors=True)
+    for name in ("scratch", "compiled"):
+        shutil.rmtree(folder / name, ignore_errors=True)
     for pattern in ("*.tmp", "*.partial.npz"):
         for path in folder.rglob(pattern):
             path.unlink(missing_ok=True)

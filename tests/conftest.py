@@ -6,6 +6,8 @@ import os
 
 # Before anything imports NumPy or torch: test processes share few cores, and threads that wait for each other cost minutes.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# As in a worker: a precompiled header takes longer than all that a test compiles.
+os.environ |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
 
 import subprocess
 import sys

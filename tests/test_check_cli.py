@@ -44,6 +44,18 @@ def test_check_of_any_adapter_shows_every_neuron(snnbench):
     assert all(entry["reason"] for entry in found if entry["status"] == "unsupported")
 
 
+def test_check_of_a_variant(snnbench):
+    (found,) = document(snnbench("check", "torch:stepwise", "--neuron", "soft", "--json", *TINY))
+    assert (found["status"], found["case"]["construction"], found["case"]["mode"]) == ("ok", "stepwise", "eager")
+    ended = snnbench("check", "torch:graph", "--neuron", "soft", *TINY)
+    assert ended.exit_code == 6
+    assert "CUDA graph" in ended.stdout
+    ended = snnbench("check", "torch:stepwise+compiled", "--neuron", "soft", *TINY)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "torch has no 'compiled'" in ended.message
+    assert "did you mean 'compile'" in ended.message
+
+
 @pytest.mark.parametrize("reference", ["time_axis.py:Late", "constants.py:DecayOff", "gradients.py:OtherSurrogate"])
 def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named(snnbench, reference):
     fault = tomllib.loads((WRONG / "faults.toml").read_text())["faults"][reference]
@@ -100,10 +112,11 @@ def test_adapters_is_one_json_document(snnbench):
     adapters = {entry["name"]: entry for entry in found["adapters"]}
     assert set(adapters) == set(BUILT_IN)
     assert "cpu" in found["devices"]
+    assert adapters["torch"]["constructions"] == ["default", "stepwise"]
     for entry in adapters.values():
         assert list(entry["neurons"]) == list(NEURONS)
         assert entry["neurons"]["soft"] is None
-        assert entry["constructions"] == ["default"]
+        assert entry["modes"] == (["eager"] if entry["name"] in ("jax", "spyx") else ["eager", "compile", "graph"])
         assert len(entry["source_sha256"]) == 64
 
 

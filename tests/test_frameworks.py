@@ -1,4 +1,4 @@
-"""The eight built-in adapters: what each can spell is proved at odd sizes, what it cannot is refused with a reason."""
+"""The nine built-in adapters: what each can spell is proved at odd sizes, what it cannot is refused with a reason."""
 
 import functools
 import os
@@ -15,6 +15,7 @@ from snnbench.worker.proof import prove
 pytestmark = pytest.mark.frameworks
 
 SPELLS = {
+    "fused": ("soft", "hard", "none", "soft-undecayed", "hard-straight"),
     "torch": ("soft", "hard", "none", "soft-undecayed", "hard-straight"),
     "snntorch": ("soft", "hard", "none"),
     "norse": ("soft", "hard", "none"),
@@ -105,8 +106,8 @@ def test_what_it_cannot_spell_is_refused_with_a_reason(name, neuron):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"construction": "block"}, "has no construction 'block' (it has default)"),
-        ({"mode": "compile"}, "has no mode 'compile' (it has eager)"),
+        ({"construction": "block"}, "has no construction 'block' (it has default"),
+        ({"mode": "lazy"}, "has no mode 'lazy' (it has eager"),
         ({"device": "tpu"}, "does not run on tpu"),
         ({"precision": "tf32"}, "TF32 exists on CUDA devices only"),
     ],

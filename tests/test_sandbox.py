@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from snnbench.adapters import registry
 from snnbench.launch import launch, worker_environment
 
 FAULTY = Path(__file__).parent / "faulty_adapters"
@@ -27,6 +28,9 @@ ATTEMPTS = {
     "pip by spawn": "import os; os.posix_spawn('/usr/bin/pip', ['pip', 'install', 'x'], os.environ)",
     "conda": "import subprocess; subprocess.run(['conda', 'install', 'x'])",
     "uv": "import subprocess; subprocess.run(['uv', 'pip', 'install', 'x'])",
+    "pip by the name of a compiler": "import os, subprocess, tempfile; link = tempfile.gettempdir() + '/g++';"
+    " os.symlink('/bin/true', link); subprocess.run([link, '-m', 'pip', 'install', 'x'])",
+    "pip after a compiler": "import subprocess; subprocess.run('g++ --version && pip install x', shell=True)",
     "pip inside the process": "import runpy, sys; sys.argv = ['pip', '--version']; runpy.run_module('pip', run_name='__main__')",
 }
 CONNECTIONS = {
@@ -37,7 +41,9 @@ CONNECTIONS = {
     "a datagram": "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 80))",
 }
 ALLOWED = {
-    "a compiler": "import subprocess; subprocess.run(['true'])",
+    "another program": "import subprocess; subprocess.run(['true'])",
+    "a compiler": "import subprocess; subprocess.run(['cc', '--version'], check=True)",
+    "a compiler, whatever its files are called": "import subprocess; subprocess.run(['c++', '-I/opt/conda', 'pip'])",
     "a file called pip-list": "import subprocess; subprocess.run(['true', 'pip-list.txt'])",
     "a local socket": "import socket; a, b = socket.socketpair(); a.send(b'x')",
 }
@@ -93,11 +99,11 @@ def test_the_proof_alone_does_not_pass_who_tries(snnbench):
 
 @pytest.mark.frameworks
 def test_no_built_in_framework_tries_anything(snnbench):
-    """All eight for real, at a tiny size: imported, proved, weighed and timed."""
+    """All of them for real, at a tiny size: imported, proved, weighed and timed."""
     grid = 'neurons = [11]\ntime_steps = [13]\nbatch = [2]\ndevice = ["cpu"]'
     ended = snnbench.run(snnbench.config(["all"], grid=grid, measure='budget = "20ms"\ntimeout = "2m"'))
     assert {record["case"]["framework"]: (record["status"], record["reason"]) for record in ended.records} == {
-        name: ("ok", None) for name in ("torch", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx", "jax")
+        name: ("ok", None) for name in registry.BUILT_IN
     }
     assert not any("sandbox" in record["parts"] for record in ended.records)
     assert ended.exit_code == 0

@@ -173,7 +173,7 @@ EVENTS = [
     {"part": "forward", "status": "ok", "seconds": 1.0},
     {"part": "recheck"},
     {"part": "recheck", "status": "ok", "seconds": 0.25},
-    {"part": "forward", "samples": SAMPLES, "warnings": ["W-SYNC"]},
+    {"part": "forward", "samples": SAMPLES, "warnings": ["W-SYNC"], "facts": {"recompiles": 1}},
     {"part": "backward"},
     {"part": "backward", "status": "oom_host", "reason": "MemoryError", "seconds": 1.0},
     {"part": "recheck"},
@@ -198,7 +198,7 @@ def test_events_become_parts():
     assert (record.parts["forward"].status, record.parts["forward"].floor_s) == ("ok", 1e-5)
     assert record.parts["recheck"].seconds == 0.5, "it came twice"
     assert record.warnings == ["also trains tau", "W-SYNC"]
-    assert record.facts == {"output_dtype": "float32"}
+    assert record.facts == {"output_dtype": "float32", "recompiles": 1}, "what becomes known later is added"
     assert (record.memory, record.host_peak_bytes) == (MEMORY, 5)
 
 

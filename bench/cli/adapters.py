@@ -20,17 +20,18 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
         return
     neurons = next(iter(found.values()))["neurons"]
     table = Table(box=SIMPLE_HEAD)
-    for name in ("framework", "version", "environment", "devices", "variants", *neurons):
+    for name in ("framework", "version", "environment", "devices", "constructions", "modes", *neurons):
         table.add_column(name, no_wrap=name in ("framework", "version"))
     reasons = []
     for entry in found.values():
         problem = entry.get("error") or (f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None)
         devices = ", ".join(device for device in entry["devices"] if device in environment["devices"])
         cells = ["✓" if reason is None else "–" for reason in entry["neurons"].values()] if not problem else ["" for _ in neurons]
-        variants = ", ".join(f"{c}+{m}" for c in entry["constructions"] for m in entry["modes"])
-        table.add_row(entry["name"], entry["version"] or "", problem or environment["name"], devices, variants, *cells)
+        words = [", ".join(entry[key]) for key in ("constructions", "modes")]
+        table.add_row(entry["name"], entry["version"] or "", problem or environment["name"], devices, *words, *cells)
         reasons += [f"{entry['name']}, {name}: {reason}" for name, reason in entry["neurons"].items() if reason]
     console = output()
     console.print(table)
+    console.print("A variant is a construction and a mode, written norse:stepwise+compile; the first of each is the default.")
     for reason in reasons:
         console.print(f"  [dim]{reason}[/]")

@@ -13,6 +13,7 @@ from snnbench.kernels.spec import NEURONS
 
 from .. import exit_codes, proving, survey
 from ..config import ConfigError, nearest, parse_duration, parse_neuron
+from ..plan import resolve_framework
 from ..report import units
 from .console import messages, output
 from .options import Adapters, Json, adapter_files
@@ -21,7 +22,9 @@ VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"
 
 
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Frameworks [default: all].", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile [default: all].", show_default=False)
+    ] = None,
     neuron: Annotated[
         list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)
     ] = None,
@@ -43,14 +46,16 @@ def check(
     found = survey.survey_adapters(files)
     wanted = names or [name for name, entry in found.items() if not files or entry["reference"] in files]
     for name in wanted:
-        if name not in found:
-            raise ConfigError(f"unknown framework {name!r}{nearest(name, found)} (there are {', '.join(found)})")
+        if (bare := name.partition(":")[0]) not in found:
+            raise ConfigError(f"unknown framework {bare!r}{nearest(bare, found)} (there are {', '.join(found)})")
+    variants = [variant for name in wanted for variant in resolve_framework(name, found, "NAME")]
     try:
         seconds = parse_duration(timeout)
         specs = [_neuron(value) for value in neuron or NEURONS]
         sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
         axes = {"device": device, "workload": workload, "input": input, **sizes}
-        cases = [proving.checked_case(Case(n, neuron=s, precision=p, **axes)) for n in wanted for s in specs for p in precision]
+        points = [(*variant, s, p) for variant in variants for s in specs for p in precision]
+        cases = [proving.checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
     environment = survey.survey_environment()
@@ -58,7 +63,7 @@ def check(
     results = []
     for planned in survey.plan_cases(cases, found, environment["devices"]):
         if progress.is_terminal:
-            progress.print(f"[dim]{planned.case.framework} {planned.case.neuron.label()} {planned.case.precision}[/]")
+            progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
         results.append(proving.prove_apart(planned, seconds))
     if as_json:
         print(json.dumps([result.as_dict() for result in results], indent=1))

@@ -43,8 +43,11 @@ COLUMNS = [
     "import_s",
     "build_s",
     "compile_s",
+    "graph_breaks",
+    "recompiles",
     "first_call_s",
     "output_dtype",
+    "backend",
     "device_clock",
     "threads",
     "samples",
@@ -61,7 +64,14 @@ COLUMNS = [
 
 
 def columns_of(row: Row) -> dict[str, object]:
-    """Every column's value; None where nothing is known. Times in seconds, memory in bytes, shares between 0 and 1."""
+    """Every column's value; None where nothing is known. Times in seconds, memory in bytes, shares between 0 and 1.
+
+    `import_s`, `build_s`, `compile_s` and `first_call_s` are of the first round, the only cold one: its compiler cache is
+    empty. `compile_s` is all time in which the case's own network was traced and compiled, with and without gradients, the
+    proof's networks left out; it is a part of `first_call_s` and of warm-up, and what torch finds out of the machine's
+    compiler at first use is a part of `build_s`. `graph_breaks` counts where torch.compile gave up and went back to Python,
+    `recompiles` how often it compiled a piece again because something that it had relied on was different.
+    """
     case, first, proof = row.case, row.first, row.own_size or {}
     values = {name: getattr(case, name) for name in CASE_COLUMNS} | {"neuron": case.neuron.label()}
     values |= {f"neuron_{name}": value for name, value in case.neuron.as_dict().items()}
@@ -94,9 +104,10 @@ def columns_of(row: Row) -> dict[str, object]:
         "roofline": floor / step.median if floor and step else None,
         "import_s": row.part_seconds("import"),
         "build_s": row.part_seconds("build"),
-        "compile_s": first.facts.get("compile_s"),
+        **{name: first.facts.get(name) for name in ("compile_s", "graph_breaks", "recompiles")},
         "first_call_s": row.part_seconds("first_call"),
         "output_dtype": first.facts.get("output_dtype"),
+        "backend": first.facts.get("backend"),
         "device_clock": sampled.device_clock if sampled else None,
         "threads": first.measure["threads"],
         "samples": step.samples if step else None,

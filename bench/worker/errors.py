@@ -1,5 +1,7 @@
 """What an exception or a dead process means: which status a case ends with."""
 
+from snnbench.adapters.base import BuildFailed, Unsupported
+
 STATUSES = (
     "ok",
     "unsupported",
@@ -26,6 +28,13 @@ RETRIED = ("env_error", "import_error", "build_error", "crash", "error", "interr
 
 _GPU_MEMORY = ("CUDA out of memory", "out of memory on device", "CUBLAS_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation")
 _HOST_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate")
+
+
+def declared(error: BaseException) -> str | None:
+    """The status that an exception of the adapters' contract stands for."""
+    if isinstance(error, BuildFailed):
+        return memory_status(str(error)) or "build_error"
+    return "unsupported" if isinstance(error, Unsupported) else None
 
 
 def worst(statuses) -> str:

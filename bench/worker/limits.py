@@ -1,14 +1,20 @@
-"""What a worker may use: cores, memory, and neither network nor pip."""
+"""What a worker may use: cores, memory, compilers, and neither network nor pip."""
 
 import ctypes
 import os
+import re
 import resource
+import shutil
 import signal
 import sys
 from pathlib import Path
 
 ATTEMPTS: list[str] = []
 """Forbidden things that something in this process tried, even if it swallowed the refusal."""
+
+
+COMPILER = re.compile(r"(.*-)?(c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|ptxas)(-\d+(\.\d+)*)?")
+"""The file name of a compiler, like `x86_64-linux-gnu-g++-12`."""
 
 
 def usable_cores() -> list[int]:
@@ -56,10 +62,17 @@ def _refuse(event: str, arguments: tuple) -> None:
             _forbid(f"a network connection to {address[0]}:{address[1]}")
     elif event == "import" and arguments[0] in ("pip", "ensurepip"):
         _forbid("a package installation (pip inside the process)")
-    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system") and not _is_compiler(arguments[0]):
         words = _words(arguments)
         if any(Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.") for word in words):
             _forbid(f"a package installation ({' '.join(words)[:200]})")
+
+
+def _is_compiler(program) -> bool:
+    """Whether the file that would be started is a compiler, links followed: its arguments are paths that may be called
+    anything."""
+    found = shutil.which(os.fsdecode(program)) if isinstance(program, str | bytes | os.PathLike) else None
+    return bool(found and COMPILER.fullmatch(Path(found).resolve().name))
 
 
 def _words(arguments: tuple) -> list[str]:

@@ -12,7 +12,7 @@ from snnbench.adapters.base import Adapter, Case
 from ..diagnose import diagnose
 from ..judge import Limits, Verdict, judge, limits
 from ..problem import Problem, calibrate, generate, proved, small
-from .errors import is_out_of_memory
+from .errors import declared, is_out_of_memory
 from .limits import usable_cores
 
 OWN_SIZE, TIME_AXIS = "own size", "time axis"
@@ -136,7 +136,7 @@ def _gradients(program, result, upstream):
         program.wait(done)
         return program.gradients(done), None
     except Exception as error:
-        if is_out_of_memory(error):
+        if is_out_of_memory(error) or declared(error):
             raise
         return None, f"backward fails: {type(error).__name__}: {error}"
 

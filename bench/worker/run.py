@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from snnbench.adapters import registry
-from snnbench.adapters.base import Case, Unsupported
+from snnbench.adapters.base import BuildFailed, Case, Unsupported
 
 from ..floor import Ceilings, floor, implausible
 from ..problem import generate, proved
@@ -72,8 +72,8 @@ class Worker:
         start = time.perf_counter()
         try:
             yield
-        except Unsupported as error:
-            self._end(name, start, "unsupported", str(error))
+        except (Unsupported, BuildFailed) as error:
+            self._end(name, start, errors.declared(error), str(error))
         except ModuleNotFoundError as error:
             if on_error == "import_error":
                 self._end(name, start, "env_error", f"{error.name} is not installed")
@@ -125,8 +125,7 @@ class Worker:
             result = program.forward(inputs[0])
             program.wait(result)
             took = time.perf_counter() - start
-            facts = program.facts(result)
-            facts["spike_mismatch"] = free.mismatch(program.spikes(result)[-1], problem.rows)
+            facts = {**program.facts(result), "spike_mismatch": free.mismatch(program.spikes(result)[-1], problem.rows)}
             upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)
@@ -134,7 +133,7 @@ class Worker:
         try:
             program.wait(program.backward(result, upstream))
             took += time.perf_counter() - resumed
-            self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts})
+            self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts | program.compile_facts()})
         except Exception as error:
             text = errors.describe(error)
             if not (status := errors.memory_status(text, self.case.device)):
@@ -145,11 +144,13 @@ class Worker:
         return inputs, upstream
 
     def _first_call_failed(self, start, error, adapter):
+        if status := errors.declared(error):
+            self._end("first_call", start, status, str(error))
         text = errors.describe(error)
-        status = "unsupported" if isinstance(error, Unsupported) else errors.memory_status(text, self.case.device)
+        status = errors.memory_status(text, self.case.device)
         if status is None and self.first_round:
             self._prove(adapter, read_free_run(self.job["proved_run"]))
-        self._end("first_call", start, status or "error", str(error) if status == "unsupported" else text)
+        self._end("first_call", start, status or "error", text)
 
     def _weigh(self, program, parts):
         probe = program.memory_probe() or host_memory_probe()
@@ -188,7 +189,8 @@ class Worker:
                 x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
                     found = recheck(program, problem, parts, name, result, x, limits_of(self.case))
-                self.emit({"part": name, "samples": samples.as_dict(), "warnings": samples.warnings(), **found})
+                told = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
+                self.emit({"part": name, **told, **found})
                 result = None
             except Ended:
                 continue

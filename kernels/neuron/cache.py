@@ -2,9 +2,13 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+
+build_seconds = 0.0
+"""Time that this process has spent building what was not there yet."""
 
 
 def cache_folder() -> Path:
@@ -26,12 +30,15 @@ def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
     folder = cache_folder()
     if (kept := folder / name).exists():
         return kept
+    global build_seconds
+    start = time.perf_counter()
     handle, unfinished = tempfile.mkstemp(prefix=f".{key[:16]}-", suffix=suffix, dir=folder)
     os.close(handle)
     try:
         build(Path(unfinished))
         os.replace(unfinished, kept)
     finally:
+        build_seconds += time.perf_counter() - start
         Path(unfinished).unlink(missing_ok=True)
     return kept
 

@@ -1,0 +1,29 @@
+"""A right network that keeps something where compilers keep what they compile, and notes what it finds there."""
+
+import os
+from pathlib import Path
+
+from held import HeldProgram
+from numpy_network import NumpyNetwork, notes
+
+
+class Compiled(HeldProgram):
+    def compile_facts(self):
+        return {"compile_s": 0.25, "graph_breaks": 3, "recompiles": 2}
+
+
+class Caching(NumpyNetwork):
+    name = "caching"
+    program_class = Compiled
+    modes = ("eager", "compile")
+    seen = False
+
+    def prepare(self, case, threads):
+        if self.seen:
+            return
+        self.seen = True
+        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+            cache = Path(os.environ[name])
+            with open(notes() / "caches", "a") as stream:
+                stream.write(f"{case.framework_variant} {'warm' if cache.is_dir() else 'cold'} {cache}\n")
+            cache.mkdir(parents=True, exist_ok=True)
