@@ -197,6 +197,10 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         # One heap: glibc gives the freed top of others back to nobody, and memory of earlier calls would hide later ones.
         "MALLOC_ARENA_MAX": "1",
+        # Freed memory stays with the process. Else whether an array is faulted in anew at every call, which can take longer
+        # than computing it, depends on its size and on what was freed before it: a lottery, and nobody's merit.
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
         "PIP_NO_INDEX": "1",
         "PYTHONHASHSEED": "0",
         # In the worker itself: helper processes would compile on cores and in memory that nobody has counted.

@@ -36,7 +36,9 @@ def forward(call: Forward) -> None:
     names = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
     arguments = _FORWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
     kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
-    _compiled("lif_forward", *kind, call.currents.dtype, call.spikes.dtype, call.bits)(arguments)
+    scaled = call.scale is not None or call.shift is not None
+    types = (call.currents.dtype, call.spikes.dtype, call.bits)
+    _compiled("lif_forward", *kind, *types, scaled, call.trace is not None)(arguments)
 
 
 def backward(call: Backward) -> None:
@@ -70,7 +72,10 @@ def backward(call: Backward) -> None:
     arguments = _BACKWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
     upstream = torch.float32 if call.grad_spikes is None else call.grad_spikes.dtype
     kind = (call.spec.reset, call.spec.detach_reset, call.spec.surrogate, call.spec.max_spikes)
-    _compiled("lif_backward", *kind, call.currents.dtype, upstream, False)(arguments)
+    scaled = call.scale is not None or call.shift is not None
+    mixed = call.mix is not None or call.sum_by_current is not None
+    more = (scaled, gv is not None, call.sum_error is not None, mixed)
+    _compiled("lif_backward", *kind, call.currents.dtype, upstream, False, *more)(arguments)
 
 
 def _head(call, layout):
@@ -96,8 +101,10 @@ def _arrays(names, tensors, strides):
 
 
 @cache
-def _compiled(name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits):
-    """The function for this kind of neuron and these types; a neuron's numbers are arguments, not part of its code."""
+def _compiled(
+    name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits, scaled, traced, summed=False, mixed=False
+):
+    """The function for this kind of neuron, these types and what there is; a neuron's numbers are arguments, not code."""
     defines = {
         "LIF_RESET": RESETS.index(reset),
         "LIF_DETACH": int(detach_reset),
@@ -106,6 +113,10 @@ def _compiled(name, reset, detach_reset, surrogate, max_spikes, currents, spikes
         "LIF_CURRENT": TYPES[currents],
         "LIF_SPIKE": TYPES[spikes],
         "LIF_BITS": int(bits),
+        "LIF_SCALED": int(scaled),
+        "LIF_TRACED": int(traced),
+        "LIF_SUMMED": int(summed),
+        "LIF_MIXED": int(mixed),
         name.upper(): 1,
     }
     return getattr(cpp_build.kernel(defines), name)

@@ -4,8 +4,9 @@
 // backward reads 8 (x, gs) and 4/32 and writes 4 (gx); potentials are recomputed in cache. Strides: rows.h.
 //
 // Compiled at first use with LIF_FORWARD or LIF_BACKWARD, LIF_CURRENT and LIF_SPIKE (of spikes, and of their gradient)
-// set to element types, LIF_BITS to 0 or 1, and the macros of lif_step.h. The interface is plain C: one struct of
-// numbers and arrays, filled by cpp.py in the order in which they stand here.
+// set to element types, LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED
+// (the error is summed) and LIF_MIXED (center, mix or sum by current) to 0 or 1, and the macros of lif_step.h. The
+// interface is plain C: one struct of numbers and arrays, filled by cpp.py in the order in which they stand here.
 
 #include <cmath>
 
@@ -15,6 +16,9 @@ using std::floor;
 #include "rows.h"
 
 constexpr int64_t CHUNK = 32;  // CHECKPOINT_STEPS of calls.py
+
+// i[t]
+static inline float current_of(float x, float scale, float shift) { return LIF_SCALED ? scale * x + shift : x; }
 
 struct Head {
   int64_t threads, steps, sizes[DIMS];
@@ -45,42 +49,45 @@ struct ForwardCall {
   Array<float> checkpoints;
 };
 
-template <bool traced>
 static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t count) {
   const LifNeuron n = call.head.neuron;
   const Result<LIF_SPIKE> spikes(call.spikes, call.head.elements());
   const Result<LIF_CURRENT> trace(call.trace, call.head.elements());
   alignas(64) float p[TILE], scale[TILE], shift[TILE], x_row[TILE], s_row[TILE], v_row[TILE];
-  call.state.load(index, 0, count, p, 0.0f);
-  call.scale.load(index, 0, count, scale, 1.0f);
-  call.shift.load(index, 0, count, shift, 0.0f);
-  for (int64_t t = 0; t < call.head.steps; ++t) {
-    if (call.checkpoints && t % CHUNK == 0) call.checkpoints.store(index, t / CHUNK, count, p);
-    if (t + AHEAD < call.head.steps) call.currents.prefetch(index, t + AHEAD, count);
-    const float* __restrict x = call.currents.row(index, t, count, x_row);
-    float* __restrict s = LIF_BITS ? s_row : spikes.place(index, t, s_row);
-    float* __restrict v = traced ? trace.place(index, t, v_row) : v_row;
+  call.state.load(call.state.at(index), count, p, 0.0f);
+  call.scale.load(call.scale.at(index), count, scale, 1.0f);
+  call.shift.load(call.shift.at(index), count, shift, 0.0f);
+  const int64_t in_bytes[DIMS] = {index[0], index[1], index[2], index[3] / 8};
+  const LIF_CURRENT* from = call.currents.at(index);
+  LIF_SPIKE* to = call.spikes.at(LIF_BITS ? in_bytes : index);
+  LIF_CURRENT* v_to = call.trace.at(index);
+  float* checkpoint = call.checkpoints.at(index);
+  for (int64_t t = 0; t < call.head.steps; ++t, from += call.currents.time, to += call.spikes.time) {
+    if (checkpoint && t % CHUNK == 0) call.checkpoints.store(checkpoint + t / CHUNK * call.checkpoints.time, count, p);
+    const float* __restrict x = call.currents.row(from, count, x_row);
+    float* __restrict s = LIF_BITS ? s_row : spikes.place(to, s_row);
+    float* __restrict v = LIF_TRACED ? trace.place(v_to, v_row) : v_row;
 #pragma omp simd
     for (int64_t j = 0; j < count; ++j) {
-      const float potential = lif_integrate(n, p[j], scale[j] * x[j] + shift[j]);
+      const float potential = lif_integrate(n, p[j], current_of(x[j], scale[j], shift[j]));
       s[j] = lif_spike(n, potential);
       p[j] = lif_reset(n, potential, s[j]);
-      if (traced) v[j] = potential;
+      if (LIF_TRACED) v[j] = potential;
     }
 #if LIF_BITS
-    const int64_t in_bytes[DIMS] = {index[0], index[1], index[2], index[3] / 8};
-    store_bits(call.spikes.at(in_bytes, t), count, s);
+    store_bits(to, count, s);
 #else
-    spikes.write(index, t, count, s);
+    spikes.write(to, count, s);
 #endif
-    if (traced) trace.write(index, t, count, v);
+    if (LIF_TRACED) {
+      trace.write(v_to, count, v);
+      v_to += call.trace.time;
+    }
   }
-  call.final_state.store(index, 0, count, p);
+  call.final_state.store(call.final_state.at(index), count, p);
 }
 
-extern "C" void lif_forward(const ForwardCall* call) {
-  for_every_tile(*call, call->trace ? forward_tile<true> : forward_tile<false>);
-}
+extern "C" void lif_forward(const ForwardCall* call) { for_every_tile(*call, forward_tile); }
 
 #endif
 #ifdef LIF_BACKWARD
@@ -103,88 +110,95 @@ struct Columns {  // of a tile: numbers that stay, and what is carried from step
   alignas(64) float potentials[CHUNK][TILE];
 };
 
-// v[t] of the steps [first, end), from the state before them.
-static void replay(const BackwardCall& call, const int64_t* index, int64_t count, int64_t first, int64_t end, Columns& columns) {
+// Where the arrays of a tile lie at step 0.
+struct Places {
+  const LIF_CURRENT* currents;
+  const LIF_SPIKE* grad_spikes;
+  const LIF_CURRENT* grad_trace;
+  LIF_CURRENT* grad_currents;
+  const float* checkpoints;
+};
+
+// v[t] of the steps [start, end), from the state before them.
+static void replay(const BackwardCall& call, const Places& places, int64_t count, int64_t start, int64_t end, Columns& columns) {
   const LifNeuron n = call.head.neuron;
   alignas(64) float p[TILE], x_row[TILE];
-  call.checkpoints.load(index, first / CHUNK, count, p, 0.0f);
-  for (int64_t t = first; t < end; ++t) {
-    if (t + AHEAD < end) call.currents.prefetch(index, t + AHEAD, count);
-    const float* __restrict x = call.currents.row(index, t, count, x_row);
-    float* __restrict v = columns.potentials[t - first];
+  call.checkpoints.load(places.checkpoints + start / CHUNK * call.checkpoints.time, count, p, 0.0f);
+  const float* __restrict scale = columns.scale;
+  const float* __restrict shift = columns.shift;
+  for (int64_t t = start; t < end; ++t) {
+    const float* __restrict x = call.currents.row(places.currents + t * call.currents.time, count, x_row);
+    float* __restrict v = columns.potentials[t - start];
 #pragma omp simd
     for (int64_t j = 0; j < count; ++j) {
-      v[j] = lif_integrate(n, p[j], columns.scale[j] * x[j] + columns.shift[j]);
+      v[j] = lif_integrate(n, p[j], current_of(x[j], scale[j], shift[j]));
       p[j] = lif_reset(n, v[j], lif_spike(n, v[j]));
     }
   }
 }
 
-// e[t], and from it gp[t-1], the gradient by the currents and the sums. `general`: there is a scale, a trace's gradient, a
-// mix or a sum by current to take care of.
-template <bool general>
-static void step_back(const BackwardCall& call, const int64_t* index, int64_t count, int64_t t, const float* __restrict v,
+// e[t], and from it gp[t-1], the gradient by the currents and the sums.
+static void step_back(const BackwardCall& call, const Places& places, int64_t count, int64_t t, const float* __restrict v,
                       const Result<LIF_CURRENT>& grad_currents, Columns& columns) {
   static const float zeros[TILE] = {};
-  const bool mixed = (bool)call.mix[0];
   const LifNeuron n = call.head.neuron;
   alignas(64) float x_row[TILE], gs_row[TILE], gv_row[TILE], out_row[TILE];
-  if (t >= AHEAD) call.grad_spikes.prefetch(index, t - AHEAD, count);
-  const float* gs = call.grad_spikes ? call.grad_spikes.row(index, t, count, gs_row) : zeros;
-  const float* gv = general && call.grad_trace ? call.grad_trace.row(index, t, count, gv_row) : zeros;
-  const float* x = general ? call.currents.row(index, t, count, x_row) : zeros;
-  float* __restrict out = call.grad_currents ? grad_currents.place(index, t, out_row) : out_row;
+  const float* gs = zeros;
+  const float* gv = zeros;
+  const float* x = zeros;
+  if (places.grad_spikes) gs = call.grad_spikes.row(places.grad_spikes + t * call.grad_spikes.time, count, gs_row);
+  if (LIF_TRACED) gv = call.grad_trace.row(places.grad_trace + t * call.grad_trace.time, count, gv_row);
+  if (LIF_MIXED) x = call.currents.row(places.currents + t * call.currents.time, count, x_row);
+  LIF_CURRENT* to = places.grad_currents ? places.grad_currents + t * call.grad_currents.time : nullptr;
+  float* __restrict out = to ? grad_currents.place(to, out_row) : out_row;
+  const bool mixed = (bool)call.mix[0];
 #pragma omp simd
   for (int64_t j = 0; j < count; ++j) {
-    const float e = lif_error(n, v[j], gs[j], general ? gv[j] : 0.0f, columns.gp[j]);
+    const float e = lif_error(n, v[j], gs[j], LIF_TRACED ? gv[j] : 0.0f, columns.gp[j]);
     columns.gp[j] = n.decay * e;
-    columns.chunk_error[j] += e;
-    if (general) {
+    if (LIF_SUMMED) columns.chunk_error[j] += e;
+    out[j] = LIF_SCALED || LIF_MIXED ? columns.mix[0][j] * e : e;
+    if (LIF_MIXED) {
       const float centered = x[j] - columns.center[j];
       columns.chunk_by_current[j] += e * centered;
-      const float scaled = columns.mix[0][j] * e;
-      out[j] = mixed ? (scaled + columns.mix[1][j] * centered) + columns.mix[2][j] : scaled;
-    } else {
-      out[j] = e;
+      if (mixed) out[j] = (out[j] + columns.mix[1][j] * centered) + columns.mix[2][j];
     }
   }
-  if (call.grad_currents) grad_currents.write(index, t, count, out);
+  if (to) grad_currents.write(to, count, out);
 }
 
-template <bool general>
 static void backward_tile(const BackwardCall& call, const int64_t* index, int64_t count) {
   const Result<LIF_CURRENT> grad_currents(call.grad_currents, call.head.elements());
+  const Places places = {call.currents.at(index), call.grad_spikes.at(index), call.grad_trace.at(index),
+                         call.grad_currents.at(index), call.checkpoints.at(index)};
+  const Array<const float>& by_error = call.mix[0] ? call.mix[0] : call.scale;
   Columns columns;
-  call.scale.load(index, 0, count, columns.scale, 1.0f);
-  call.shift.load(index, 0, count, columns.shift, 0.0f);
-  call.center.load(index, 0, count, columns.center, 0.0f);
-  (call.mix[0] ? call.mix[0] : call.scale).load(index, 0, count, columns.mix[0], 1.0f);
-  call.mix[1].load(index, 0, count, columns.mix[1], 0.0f);
-  call.mix[2].load(index, 0, count, columns.mix[2], 0.0f);
-  call.grad_final.load(index, 0, count, columns.gp, 0.0f);
+  call.scale.load(call.scale.at(index), count, columns.scale, 1.0f);
+  call.shift.load(call.shift.at(index), count, columns.shift, 0.0f);
+  call.center.load(call.center.at(index), count, columns.center, 0.0f);
+  by_error.load(by_error.at(index), count, columns.mix[0], 1.0f);
+  call.mix[1].load(call.mix[1].at(index), count, columns.mix[1], 0.0f);
+  call.mix[2].load(call.mix[2].at(index), count, columns.mix[2], 0.0f);
+  call.grad_final.load(call.grad_final.at(index), count, columns.gp, 0.0f);
   memset(columns.sum_error, 0, sizeof columns.sum_error);
   memset(columns.sum_by_current, 0, sizeof columns.sum_by_current);
   for (int64_t chunk = (call.head.steps - 1) / CHUNK; chunk >= 0; --chunk) {
-    const int64_t first = chunk * CHUNK, end = first + CHUNK < call.head.steps ? first + CHUNK : call.head.steps;
-    replay(call, index, count, first, end, columns);
+    const int64_t start = chunk * CHUNK, end = start + CHUNK < call.head.steps ? start + CHUNK : call.head.steps;
+    replay(call, places, count, start, end, columns);
     memset(columns.chunk_error, 0, sizeof columns.chunk_error);
     memset(columns.chunk_by_current, 0, sizeof columns.chunk_by_current);
-    for (int64_t t = end - 1; t >= first; --t)
-      step_back<general>(call, index, count, t, columns.potentials[t - first], grad_currents, columns);
+    for (int64_t t = end - 1; t >= start; --t)
+      step_back(call, places, count, t, columns.potentials[t - start], grad_currents, columns);
     for (int64_t j = 0; j < count; ++j) {
       columns.sum_error[j] += columns.chunk_error[j];
       columns.sum_by_current[j] += columns.chunk_by_current[j];
     }
   }
-  if (call.grad_state) call.grad_state.store(index, 0, count, columns.gp);
-  if (call.sum_error) call.sum_error.store(index, 0, count, columns.sum_error);
-  if (call.sum_by_current) call.sum_by_current.store(index, 0, count, columns.sum_by_current);
+  if (call.grad_state) call.grad_state.store(call.grad_state.at(index), count, columns.gp);
+  if (call.sum_error) call.sum_error.store(call.sum_error.at(index), count, columns.sum_error);
+  if (call.sum_by_current) call.sum_by_current.store(call.sum_by_current.at(index), count, columns.sum_by_current);
 }
 
-extern "C" void lif_backward(const BackwardCall* given) {
-  const BackwardCall& call = *given;
-  const bool general = call.scale || call.grad_trace || call.mix[0] || call.sum_by_current;
-  for_every_tile(call, general ? backward_tile<true> : backward_tile<false>);
-}
+extern "C" void lif_backward(const BackwardCall* call) { for_every_tile(*call, backward_tile); }
 
 #endif

@@ -61,7 +61,13 @@ LIF_FUNCTION float lif_reset(const LifNeuron& n, float v, float s) {
 #endif
 }
 
-LIF_FUNCTION float lif_absolute(float x) { return x < 0.0f ? -x : x; }
+LIF_FUNCTION float lif_absolute(float x) {
+#ifdef __CUDACC__
+  return fabsf(x);
+#else
+  return __builtin_fabsf(x);
+#endif
+}
 
 // exp(x) for x <= 0 to 2 units in the last place, 0 below -87: branch-free, so that compilers vectorise it. NaN stays NaN.
 LIF_FUNCTION float lif_exp_negative(float x) {

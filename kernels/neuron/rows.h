@@ -1,9 +1,8 @@
 // How the CPU kernel reads and writes: rows of up to TILE neighbouring columns of an array, as floats.
 //
 // An array of unit stride is fastest: float32 is then read and written in place. Any other stride, 0 included, and the
-// short formats go through a row in cache. Rows are prefetched AHEAD steps before they are used, since the next step's
-// row is far away in memory. Results too large for the caches are written past them, which spares reading the lines
-// that are about to be overwritten.
+// short formats go through a row in cache. Results too large for the caches are written past them, which spares reading
+// the lines that are about to be overwritten.
 
 #pragma once
 
@@ -19,8 +18,7 @@ struct Bfloat16 {
 typedef _Float16 Float16;
 
 constexpr int64_t TILE = 256;
-constexpr int64_t AHEAD = 2;
-constexpr int64_t LARGE = 4 << 20;  // bytes of a result that is written past the caches
+constexpr int64_t LARGE = 2 << 20;  // bytes of a result that is written past the caches: more than a core's L2 holds
 constexpr int DIMS = 4;             // MAX_DIMS of layout.py
 
 // -- numbers ---------------------------------------------------------------------------------------------------
@@ -54,21 +52,15 @@ struct Array {  // strides in elements; no data: the array is not there
   explicit operator bool() const { return data != nullptr; }
   int64_t stride() const { return dims[DIMS - 1]; }
 
-  T* at(const int64_t* index, int64_t t) const {
-    int64_t offset = t * time;
+  // The first column's number at step 0; `time` numbers further it is that of the next step.
+  T* at(const int64_t* index) const {
+    int64_t offset = 0;
     for (int d = 0; d < DIMS; ++d) offset += index[d] * dims[d];
-    return data + offset;
-  }
-
-  void prefetch(const int64_t* index, int64_t t, int64_t count) const {
-    if (!data || stride() != 1) return;
-    const T* row = at(index, t);
-    for (int64_t j = 0; j < count; j += 64 / sizeof(T)) __builtin_prefetch(row + j);
+    return data ? data + offset : nullptr;
   }
 
   // `count` numbers as floats side by side, in `buffer` unless they lie like that already.
-  const float* row(const int64_t* index, int64_t t, int64_t count, float* __restrict buffer) const {
-    const T* from = at(index, t);
+  const float* row(const T* from, int64_t count, float* __restrict buffer) const {
     if (sizeof(T) == sizeof(float) && stride() == 1) return (const float*)from;
     if (stride() == 1) {
 #pragma omp simd
@@ -79,14 +71,12 @@ struct Array {  // strides in elements; no data: the array is not there
     return buffer;
   }
 
-  // `count` numbers, or as often the number that stands for a missing array.
-  void load(const int64_t* index, int64_t t, int64_t count, float* __restrict buffer, float missing) const {
-    const T* from = data ? at(index, t) : nullptr;
-    for (int64_t j = 0; j < count; ++j) buffer[j] = from ? widen(from[j * stride()]) : missing;
+  // `count` numbers, or as often the one that stands for a missing array.
+  void load(const T* from, int64_t count, float* __restrict buffer, float missing) const {
+    for (int64_t j = 0; j < count; ++j) buffer[j] = data ? widen(from[j * stride()]) : missing;
   }
 
-  void store(const int64_t* index, int64_t t, int64_t count, const float* __restrict row) const {
-    T* to = at(index, t);
+  void store(T* to, int64_t count, const float* __restrict row) const {
     if (stride() == 1) {
 #pragma omp simd
       for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j);
@@ -127,19 +117,20 @@ struct Result {  // rows of an array that are computed one after the other
         in_place(sizeof(T) == sizeof(float) && array.stride() == 1 && !past_caches) {}
 
   // Where to compute a row: there, or in the buffer.
-  float* place(const int64_t* index, int64_t t, float* buffer) const {
-    return in_place ? (float*)array.at(index, t) : buffer;
-  }
+  float* place(T* to, float* buffer) const { return in_place ? (float*)to : buffer; }
 
   // Bring a computed row there.
-  void write(const int64_t* index, int64_t t, int64_t count, const float* __restrict row) const {
+  void write(T* to, int64_t count, const float* __restrict row) const {
     if (in_place) return;
-    if (!past_caches) return array.store(index, t, count, row);
+    if (!past_caches) return array.store(to, count, row);
     alignas(64) T narrowed[TILE];
+    const void* from = row;
+    if (sizeof(T) != sizeof(float)) {
 #pragma omp simd
-    for (int64_t j = 0; j < count; ++j) narrow(row[j], narrowed + j);
-    T* to = array.at(index, t);
-    if (!write_past_caches(to, narrowed, count * sizeof(T))) memcpy((void*)to, narrowed, count * sizeof(T));
+      for (int64_t j = 0; j < count; ++j) narrow(row[j], narrowed + j);
+      from = narrowed;
+    }
+    if (!write_past_caches(to, from, count * sizeof(T))) memcpy((void*)to, from, count * sizeof(T));
   }
 };
 
