@@ -196,7 +196,7 @@ def _wanted(first: dict) -> str:
         return "is empty; name at least one value or leave the key out"
     if kind == "string_pattern_mismatch":
         return {
-            FRAMEWORK: "must look like 'norse' or 'norse:construction+mode'",
+            FRAMEWORK: "must look like 'norse', 'norse:compile' or 'norse:construction+mode'",
             r"^(cpu|cuda(:\d+)?)$": "must be 'cpu', 'cuda' or 'cuda:0'",
         }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
     return {

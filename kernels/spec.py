@@ -29,6 +29,9 @@ from dataclasses import asdict, dataclass, fields, replace
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
 SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
 
+LARGEST = 3.4e38
+"""What still is a number in float32."""
+
 
 @dataclass(frozen=True)
 class NeuronSpec:
@@ -50,14 +53,27 @@ class NeuronSpec:
             raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
         if self.surrogate not in SURROGATES:
             raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
+        for name in ("decay", "threshold", "slope"):
+            if type(value := getattr(self, name)) not in (int, float):
+                object.__setattr__(self, name, float(value))  # NumPy's numbers, say
+        if type(self.max_spikes) is not int:
+            raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay = {self.decay} must be above 0 and at most 1")
-        if not 0 < self.threshold < float("inf"):
+        if not 0 < self.threshold < LARGEST:
             raise ValueError(f"threshold = {self.threshold} must be a positive number")
-        if not 0 < self.slope < float("inf"):
+        if not 0 < self.slope < LARGEST:
             raise ValueError(f"slope = {self.slope} must be a positive number")
         if self.max_spikes < 1:
             raise ValueError(f"max_spikes = {self.max_spikes} must be at least 1")
+        numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
+        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}")
+
+    @classmethod
+    def of(cls, text: str) -> "NeuronSpec":
+        """The neuron whose `text`, all fields in one line, this is."""
+        reset, detach, decay, threshold, surrogate, slope, most = text.split()
+        return cls(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
 
     def with_reset(self, reset: str) -> "NeuronSpec":
         return replace(self, reset=reset)

@@ -27,6 +27,16 @@ def test_tables_are_generated_from_committed_records():
     assert text == generated(text)
 
 
+def test_the_kernels_example_does_what_it_says():
+    (code,) = re.findall(
+        r"```python\n(import torch\nfrom snnbench\.kernels.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+    )
+    seen = {}
+    exec(code, seen)
+    assert seen["spikes"].shape == (100, 16, 10)
+    assert seen["first"].spikes.mean() > 0 and seen["second"].state.shape == (16, 10)
+
+
 def test_every_config_and_folder_named_exists():
     text = README.read_text(encoding="utf-8")
     for name in re.findall(r"`(configs/[a-z-]+\.toml|[a-z]+/(?:[a-z_]+/)?)`", text):

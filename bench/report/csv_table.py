@@ -71,6 +71,7 @@ def columns_of(row: Row) -> dict[str, object]:
     proof's networks left out; it is a part of `first_call_s` and of warm-up, and what torch finds out of the machine's
     compiler at first use is a part of `build_s`. `graph_breaks` counts where torch.compile gave up and went back to Python,
     `recompiles` how often it compiled a piece again because something that it had relied on was different.
+    `backend` is the kernel that ran, where a framework chooses between several.
     """
     case, first, proof = row.case, row.first, row.own_size or {}
     values = {name: getattr(case, name) for name in CASE_COLUMNS} | {"neuron": case.neuron.label()}

@@ -1,6 +1,7 @@
 """Which spelling of the kernel runs: chosen by device and availability, or forced by name."""
 
 import importlib
+import warnings
 from functools import lru_cache
 
 import torch
@@ -32,8 +33,12 @@ def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -
     Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
     """
     if requested is None:
-        names = BACKENDS.get(device_type, ("reference",))
-        return next(name for name in names if unavailable(name, device_type, dtype) is None)
+        best, *others = BACKENDS.get(device_type, ("reference",))
+        reason = unavailable(best, device_type, dtype)
+        chosen = best if not reason else next(name for name in others if not unavailable(name, device_type, dtype))
+        if chosen == "reference" != best and dtype != torch.float64:
+            warnings.warn(f"the fused neuron runs as plain torch: {reason}", stacklevel=2)
+        return chosen
     if requested not in NAMES:
         raise ValueError(f"backend = {requested!r} is not one of {', '.join(NAMES)}")
     if reason := unavailable(requested, device_type, dtype):

@@ -49,9 +49,9 @@ def _scale_and_shift(mean, variance, weight, bias, epsilon):
     return scale, shift if bias is None else bias.to(shift.dtype) + shift
 
 
-def _batch_norm_lif(currents, state, weight, bias, epsilon, options):
+def _batch_norm_lif(currents, state, weight, bias, epsilon, *options):
     """(spikes, final state, trace, checkpoints, mean, biased variance)."""
-    told = Options.of(options)
+    told = Options.of(*options)
     mean, variance = batch_statistics(currents, told.channel_dim)
     scale, shift = _scale_and_shift(mean, variance, weight, bias, epsilon)
     spikes, final, trace, checkpoints = allocate(currents, told)
@@ -71,17 +71,17 @@ def _batch_norm_lif(currents, state, weight, bias, epsilon, options):
     return spikes, final, trace, checkpoints, mean, variance
 
 
-def _forward_fake(currents, state, weight, bias, epsilon, options):
-    told = Options.of(options)
+def _forward_fake(currents, state, weight, bias, epsilon, *options):
+    told = Options.of(*options)
     channel = currents.new_empty((currents.shape[told.channel_dim],), dtype=state_dtype(currents))
     return *allocate(currents, told), channel, torch.empty_like(channel)
 
 
 def _batch_norm_lif_backward(
-    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, options
+    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *options
 ):
     """Gradients by currents (empty unless `needed`), state, weight and bias."""
-    told = Options.of(options)
+    told = Options.of(*options)
     kernel, channel_dim = backends.module(told.backend).backward, told.channel_dim
     scale, shift = _scale_and_shift(mean, variance, weight, bias, epsilon)
     grad_currents, grad_state, by_current, error = _allocate_gradients(currents, needed)
@@ -117,13 +117,13 @@ def _allocate_gradients(currents: Tensor, needed: bool) -> tuple[Tensor, Tensor,
     return torch.empty_like(currents) if needed else currents.new_empty(0), *inner
 
 
-def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, options):
+def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *options):
     grad_currents, grad_state, _, _ = _allocate_gradients(currents, needed)
     return grad_currents, grad_state, torch.empty_like(mean), torch.empty_like(mean)
 
 
 def _setup_context(ctx, inputs, output):
-    currents, _, weight, bias, epsilon, options = inputs
+    currents, _, weight, bias, epsilon, *options = inputs
     ctx.save_for_backward(currents, weight, bias, output[4], output[5], output[3])
     ctx.set_materialize_grads(False)
     ctx.epsilon, ctx.options, ctx.needed = epsilon, options, [t is not None and t.requires_grad for t in inputs[:4]]
@@ -131,22 +131,23 @@ def _setup_context(ctx, inputs, output):
 
 
 def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
-    saved, traced = ctx.saved_tensors, Options.of(ctx.options).trace
+    saved, traced = ctx.saved_tensors, Options.of(*ctx.options).trace
     upstream = (grad_spikes, grad_trace if traced else None, grad_final)
-    found = batch_norm_lif_backward_op(*saved, *upstream, ctx.epsilon, ctx.needed[0], ctx.options)
-    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None, None
+    found = batch_norm_lif_backward_op(*saved, *upstream, ctx.epsilon, ctx.needed[0], *ctx.options)
+    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), *[None] * 4
 
 
 batch_norm_lif_op = register(
     "batch_norm_lif",
-    "(Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str options)"
+    "(Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron, int channel_dim, str more)"
     " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     (_batch_norm_lif, _forward_fake, _backward, _setup_context),
 )
 batch_norm_lif_backward_op = register(
     "batch_norm_lif_backward",
     "(Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
-    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str options) -> (Tensor, Tensor, Tensor, Tensor)",
+    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
     (_batch_norm_lif_backward, _backward_fake, no_second_derivative, lambda ctx, inputs, output: None),
 )
 
@@ -178,7 +179,13 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         self.options = {"spikes_dtype": spikes_dtype, "trace": trace, "backend": backend}
 
     def forward(self, currents: Tensor, state: Tensor | None = None) -> Tensor | LIFOutput:
-        if self.training or self.running_mean is None:
+        if currents.shape[self.channel_dim] != self.num_features:
+            shape, wanted = tuple(currents.shape), f"{self.num_features} channels in dim {self.channel_dim}"
+            raise ValueError(f"currents {shape} need {wanted}")
+        if not currents.numel():  # nothing to learn from
+            channels = {"scale": self.weight, "shift": self.bias, "channel_dim": self.channel_dim}
+            out = lif(currents, self.spec, state=state, **channels, **self.options)
+        elif self.training or self.running_mean is None:
             out = self._normalised_by_the_batch(currents, state)
         else:
             mean, variance = self.running_mean, self.running_var
@@ -188,10 +195,12 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         return out if self.return_state or self.options["trace"] else out.spikes
 
     def _normalised_by_the_batch(self, currents, state):
+        if currents.numel() == self.num_features:
+            raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
         tensors = {"state": state, "scale": self.weight, "shift": self.bias}
         options = prepare(currents, self.spec, channel_dim=self.channel_dim, **tensors, **self.options)
         spikes, final, trace, _, mean, variance = batch_norm_lif_op(
-            currents, state, self.weight, self.bias, self.eps, options.text()
+            currents, state, self.weight, self.bias, self.eps, *options.arguments()
         )
         if self.training and self.track_running_stats:
             self._remember(mean.detach(), variance.detach(), currents.numel() // self.num_features)

@@ -1,5 +1,6 @@
 """Where compiled kernels are kept between processes, and how a file gets there whole or not at all."""
 
+import hashlib
 import os
 import tempfile
 import time
@@ -25,10 +26,10 @@ def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
     `build` raises is raised here, and nothing is kept then.
     """
     name = f"{key}{suffix}"
-    if (kept := _wanted_folder() / name).exists():
+    if _intact(kept := _wanted_folder() / name):
         return kept
     folder = cache_folder()
-    if (kept := folder / name).exists():
+    if _intact(kept := folder / name):
         return kept
     global build_seconds
     start = time.perf_counter()
@@ -36,6 +37,8 @@ def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
     os.close(handle)
     try:
         build(Path(unfinished))
+        os.chmod(unfinished, 0o644)  # a cache may be shared
+        _checksum(kept).write_text(_digest(Path(unfinished)))
         os.replace(unfinished, kept)
     finally:
         build_seconds += time.perf_counter() - start
@@ -43,9 +46,25 @@ def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
     return kept
 
 
+def _intact(kept: Path) -> bool:
+    """Whether the file is there and is what was built: code that a crash cut short would take the process down."""
+    try:
+        return _checksum(kept).read_text() == _digest(kept)
+    except OSError:
+        return False
+
+
+def _checksum(kept: Path) -> Path:
+    return kept.with_name(f"{kept.name}.sha256")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _wanted_folder() -> Path:
     if wanted := os.environ.get("SNNBENCH_CACHE"):
-        return Path(wanted)
+        return Path(wanted).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench" / "kernels"
 
 

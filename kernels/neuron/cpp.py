@@ -7,7 +7,7 @@ import torch
 
 from ..spec import RESETS, SURROGATES
 from . import cpp_build
-from .calls import Backward, Forward
+from .calls import CHECKPOINT_STEPS, Backward, Forward
 from .layout import MAX_DIMS, walk
 from .reference import subtracted
 
@@ -78,10 +78,14 @@ def backward(call: Backward) -> None:
     _compiled("lif_backward", *kind, call.currents.dtype, upstream, False, *more)(arguments)
 
 
+GRAIN = 32768
+"""Elements that a thread is started for: waking one takes longer than computing fewer."""
+
+
 def _head(call, layout):
     spec = call.spec
     return (
-        torch.get_num_threads(),
+        min(torch.get_num_threads(), 1 + call.currents.numel() // GRAIN),
         call.currents.shape[0],
         *layout.sizes,
         spec.decay,
@@ -117,6 +121,11 @@ def _compiled(
         "LIF_TRACED": int(traced),
         "LIF_SUMMED": int(summed),
         "LIF_MIXED": int(mixed),
+        "LIF_CHUNK": CHECKPOINT_STEPS,
+        "LIF_DIMS": MAX_DIMS,
+        "LIF_BYTES": (_FORWARD if name == "lif_forward" else _BACKWARD).size,
         name.upper(): 1,
     }
-    return getattr(cpp_build.kernel(defines), name)
+    function = getattr(cpp_build.kernel(defines), name)
+    function.restype = None
+    return function

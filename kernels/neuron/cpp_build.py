@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from functools import cache, lru_cache
@@ -35,10 +36,10 @@ class BuildFailed(Exception):
 
 
 @lru_cache
-def compiler() -> str | None:
-    """The path of $CXX, or of the first of c++, g++ and clang++; None: there is none."""
-    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
-    return next((path for name in names if (path := shutil.which(name))), None)
+def compiler() -> tuple[str, ...] | None:
+    """The command of $CXX, or the first of c++, g++ and clang++, its program as a path; None: there is none."""
+    commands = [shlex.split(os.environ["CXX"])] if os.environ.get("CXX") else [["c++"], ["g++"], ["clang++"]]
+    return next(((path, *words) for name, *words in commands if (path := shutil.which(name))), None)
 
 
 @lru_cache
@@ -70,7 +71,7 @@ def _source() -> str:
 @cache
 def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
     """Compile C++ `source` unless source, options, compiler and CPU are those of an earlier build. Raises BuildFailed."""
-    command = [compiler(), *FLAGS, *options, *_openmp()]
+    command = [*compiler(), *FLAGS, *options, *_openmp()]
     key = hashlib.sha256("\0".join([source, *command, _compiler_identity(), _cpu()]).encode()).hexdigest()[:32]
     return ctypes.CDLL(str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path))))
 
@@ -80,10 +81,12 @@ def _compile(command: list[str], source: str, path: Path) -> None:
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
         raise BuildFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(errors[:1]) or 'no message'}")
+    if not path.stat().st_size:
+        raise BuildFailed(f"{command[0]} wrote nothing")
 
 
 def _compiler_identity() -> str:
-    path = Path(compiler()).resolve()
+    path = Path(compiler()[0]).resolve()
     return f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}"
 
 

@@ -42,7 +42,8 @@ def lif(
     trace         also return v, the potential before the spike, differentiable.
     backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see `backends.choose`.
 
-    Under autocast currents are taken in the type they come in. Second derivatives are refused with a RuntimeError.
+    Under autocast currents are taken in the type they come in. Second derivatives are refused with a RuntimeError; there
+    is no forward-mode derivative. After os.fork, a child can only run it on one thread, as all of torch's OpenMP code.
     Raises ValueError or TypeError, naming the argument, when something does not fit.
     """
     options = prepare(
@@ -56,7 +57,7 @@ def lif(
         trace=trace,
         backend=backend,
     )
-    spikes, final, traced, _ = lif_op(currents, state, scale, shift, options.text())
+    spikes, final, traced, _ = lif_op(currents, state, scale, shift, *options.arguments())
     return LIFOutput(spikes, final, traced if trace else None)
 
 
@@ -73,8 +74,13 @@ def prepare(currents, spec, channel_dim, *, state, scale, shift, spikes_dtype, t
 def _check(currents, spec, state, scale, shift, channel_dim):
     if currents.dim() < 2:
         raise ValueError(f"currents need the shape (time_steps, batch, …), not {tuple(currents.shape)}")
-    if not currents.dtype.is_floating_point:
-        raise TypeError(f"currents must be floating-point numbers, not {currents.dtype}")
+    if currents.dtype not in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        raise TypeError(f"currents must be float32, float16, bfloat16 or float64, not {currents.dtype}")
+    if not isinstance(spec, NeuronSpec):
+        raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
+    for label, given in (("state", state), ("scale", scale), ("shift", shift)):
+        if given is not None and given.device != currents.device:
+            raise ValueError(f"{label} is on {given.device}, the currents are on {currents.device}")
     if not -currents.dim() < channel_dim < currents.dim() or channel_dim == 0:
         raise ValueError(f"channel_dim = {channel_dim} is no dim of currents {tuple(currents.shape)} beside time")
     if state is not None and (state.shape != currents.shape[1:] or state.dtype != state_dtype(currents)):
@@ -90,10 +96,12 @@ def _check(currents, spec, state, scale, shift, channel_dim):
 
 def _spikes_name(dtype, currents, spec) -> str:
     name = str(currents.dtype if dtype is None else dtype).removeprefix("torch.")
-    if name not in SPIKE_DTYPES:
-        raise TypeError(f"spikes_dtype = {dtype} is not one of {', '.join(SPIKE_DTYPES)}")
+    if name not in SPIKE_DTYPES or (name == "float64" and currents.dtype != torch.float64):
+        known = ", ".join(n for n in SPIKE_DTYPES if n != "float64")
+        raise TypeError(f"spikes_dtype = {dtype} is not one of {known} (float64 for float64 currents)")
     if name == "bits" and spec.max_spikes > 1:
         raise ValueError('spikes_dtype = "bits" holds 0 or 1: max_spikes must be 1')
-    if name == "uint8" and spec.max_spikes > 255:
-        raise ValueError(f"spikes_dtype = uint8 holds counts up to 255, max_spikes is {spec.max_spikes}")
+    most = {"uint8": 255, "bfloat16": 256, "float16": 2048}.get(name, 2**24)
+    if spec.max_spikes > most:
+        raise ValueError(f"spikes_dtype = {name} holds counts up to {most}, max_spikes is {spec.max_spikes}")
     return name

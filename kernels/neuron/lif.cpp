@@ -6,7 +6,7 @@
 // Compiled at first use with LIF_FORWARD or LIF_BACKWARD, LIF_CURRENT and LIF_SPIKE (of spikes, and of their gradient)
 // set to element types, LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED
 // (the error is summed) and LIF_MIXED (center, mix or sum by current) to 0 or 1, and the macros of lif_step.h. The
-// interface is plain C: one struct of numbers and arrays, filled by cpp.py in the order in which they stand here.
+// interface is plain C: one struct of numbers and arrays, packed by cpp.py in the order in which they stand here.
 
 #include <cmath>
 
@@ -15,7 +15,7 @@ using std::floor;
 #include "lif_step.h"
 #include "rows.h"
 
-constexpr int64_t CHUNK = 32;  // CHECKPOINT_STEPS of calls.py
+constexpr int64_t CHUNK = LIF_CHUNK;  // CHECKPOINT_STEPS
 
 // i[t]
 static inline float current_of(float x, float scale, float shift) { return LIF_SCALED ? scale * x + shift : x; }
@@ -34,6 +34,7 @@ static void for_every_tile(const Call& call, Tile tile_pass) {
     int64_t index[DIMS];
     const int64_t count = tiles.place(tile, index);
     tile_pass(call, index, count);
+    finish_writes();
   }
 }
 
@@ -48,6 +49,8 @@ struct ForwardCall {
   Array<LIF_CURRENT> trace;
   Array<float> checkpoints;
 };
+
+static_assert(sizeof(ForwardCall) == LIF_BYTES, "cpp.py packs something else");
 
 static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t count) {
   const LifNeuron n = call.head.neuron;
@@ -102,6 +105,8 @@ struct BackwardCall {
   Array<LIF_CURRENT> grad_currents;
   Array<float> grad_state, sum_error, sum_by_current;
 };
+
+static_assert(sizeof(BackwardCall) == LIF_BYTES, "cpp.py packs something else");
 
 struct Columns {  // of a tile: numbers that stay, and what is carried from step to step
   alignas(64) float scale[TILE], shift[TILE], center[TILE], mix[3][TILE];

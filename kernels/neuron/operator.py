@@ -1,7 +1,7 @@
 """The neuron as torch operators: `snnbench::lif` and its backward, whatever spelling runs them.
 
-Operators take tensors and one text that holds everything else (`Options`): torch's cost per call grows with the square of
-the number of arguments. They allocate what they return and hand a `Forward` or `Backward` to a spelling. The fakes share
+Operators take tensors and, as texts, everything else (`Options`): torch's cost per call grows with the square of the
+number of arguments. They allocate what they return and hand a `Forward` or `Backward` to a spelling. The fakes share
 the allocation, so shapes and strides agree by construction.
 """
 
@@ -39,19 +39,16 @@ class Options:
     """Keep what a backward pass needs."""
     backend: str
 
-    def text(self) -> str:
-        """All of it in one line that torch.compile can build while it traces."""
-        n = self.spec
-        neuron = f"{n.reset} {n.detach_reset:d} {n.decay!r} {n.threshold!r} {n.surrogate} {n.slope!r} {n.max_spikes}"
-        return f"{neuron} {self.channel_dim} {self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}"
+    def arguments(self) -> tuple[str, int, str]:
+        """For a schema, of parts that torch.compile takes as constants: numbers inside a text it would not."""
+        return self.spec.text, self.channel_dim, f"{self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}"
 
     @staticmethod
     @lru_cache(maxsize=1024)
-    def of(text: str) -> "Options":
-        """The inverse of `text`."""
-        reset, detach, decay, threshold, surrogate, slope, most, channel, spikes, trace, checkpoints, backend = text.split()
-        spec = NeuronSpec(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
-        return Options(spec, int(channel), spikes, trace == "1", checkpoints == "1", backend)
+    def of(neuron: str, channel_dim: int, more: str) -> "Options":
+        """The inverse of `arguments`."""
+        spikes, trace, checkpoints, backend = more.split()
+        return Options(NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend)
 
 
 _LIBRARY = torch.library.Library("snnbench", "DEF")
@@ -149,9 +146,9 @@ def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor
     )
 
 
-def _lif(currents, state, scale, shift, options):
+def _lif(currents, state, scale, shift, *options):
     """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
-    told = Options.of(options)
+    told = Options.of(*options)
     spikes, final, trace, checkpoints = allocate(currents, told)
     call = Forward(
         spec=told.spec,
@@ -169,13 +166,13 @@ def _lif(currents, state, scale, shift, options):
     return spikes, final, trace, checkpoints
 
 
-def _lif_fake(currents, state, scale, shift, options):
-    return allocate(currents, Options.of(options))
+def _lif_fake(currents, state, scale, shift, *options):
+    return allocate(currents, Options.of(*options))
 
 
-def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, options):
+def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
     """Gradients by (currents, state, scale, shift); what is not `needed` is empty."""
-    told = Options.of(options)
+    told = Options.of(*options)
     outputs = _allocate_gradients(currents, needed)
     grad_currents, grad_state, by_current, error = (t if n else None for t, n in zip(outputs, needed, strict=True))
     call = Backward(
@@ -205,15 +202,15 @@ def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor]:
     return empty + [currents.new_empty(inner if wanted else (0,), dtype=state) for wanted in needed[1:]]
 
 
-def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, options):
+def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
     outputs = _allocate_gradients(currents, needed)
-    channels = currents.shape[Options.of(options).channel_dim]
+    channels = currents.shape[Options.of(*options).channel_dim]
     sums = (t.new_empty((channels,)) if n else t for t, n in zip(outputs[2:], needed[2:], strict=True))
     return *outputs[:2], *sums
 
 
 def _setup_context(ctx, inputs, output):
-    currents, _, scale, shift, options = inputs
+    currents, _, scale, shift, *options = inputs
     ctx.save_for_backward(currents, scale, shift, output[3])
     ctx.set_materialize_grads(False)
     ctx.options, ctx.needed = options, [t is not None and t.requires_grad for t in inputs[:4]]
@@ -222,20 +219,21 @@ def _setup_context(ctx, inputs, output):
 
 def _backward(ctx, grad_spikes, grad_final, grad_trace, _):
     currents, scale, shift, checkpoints = ctx.saved_tensors
-    grad_trace = grad_trace if Options.of(ctx.options).trace else None
+    grad_trace = grad_trace if Options.of(*ctx.options).trace else None
     upstream = (grad_spikes, grad_trace, grad_final)
-    found = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, ctx.options)
-    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None
+    found = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, *ctx.options)
+    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None, None, None
 
 
 lif_op = register(
     "lif",
-    "(Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str options) -> (Tensor, Tensor, Tensor, Tensor)",
+    "(Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
     (_lif, _lif_fake, _backward, _setup_context),
 )
 lif_backward_op = register(
     "lif_backward",
     "(Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace,"
-    " Tensor? grad_final, bool[] needed, str options) -> (Tensor, Tensor, Tensor, Tensor)",
+    " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more) -> (Tensor, Tensor, Tensor, Tensor)",
     (_lif_backward, _lif_backward_fake, no_second_derivative, lambda ctx, inputs, output: None),
 )

@@ -19,7 +19,7 @@ typedef _Float16 Float16;
 
 constexpr int64_t TILE = 256;
 constexpr int64_t LARGE = 2 << 20;  // bytes of a result that is written past the caches: more than a core's L2 holds
-constexpr int DIMS = 4;             // MAX_DIMS of layout.py
+constexpr int DIMS = LIF_DIMS;  // MAX_DIMS
 
 // -- numbers ---------------------------------------------------------------------------------------------------
 
@@ -103,6 +103,13 @@ static inline bool write_past_caches(void* to, const void* from, int64_t bytes) 
   if ((uintptr_t)to % sizeof(Line) || bytes % sizeof(Line)) return false;
   for (int64_t k = 0; k < bytes / (int64_t)sizeof(Line); ++k) LIF_STREAM((Line*)to + k, ((const Line*)from)[k]);
   return true;
+#endif
+}
+
+// After the last of them: what was written past the caches is seen by every core.
+static inline void finish_writes() {
+#ifdef __AVX__
+  _mm_sfence();
 #endif
 }
 

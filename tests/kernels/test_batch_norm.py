@@ -105,6 +105,18 @@ def test_the_first_layer_needs_no_second_scan(monkeypatch):
     assert scans == [False, False, True]
 
 
+def test_what_cannot_be_normalised_is_refused_before_anything_changes():
+    module = BatchNormLIF(9)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    with pytest.raises(ValueError, match="more than one value a channel"):
+        module(torch.randn(1, 1, 9))
+    with pytest.raises(ValueError, match=r"currents \(3, 2, 5\) need 9 channels in dim 2"):
+        module(torch.randn(3, 2, 5))
+    module(torch.randn(5, 0, 9, requires_grad=True)).sum().backward()
+    assert (module.weight.grad == 0).all()
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+
+
 def test_state_goes_in_and_out():
     module = BatchNormLIF(5, return_state=True).eval()
     x = input_of(40, 3, 5)

@@ -40,7 +40,7 @@ def test_built_once_and_given_its_suffix(folder):
     assert path == cache.cached("key", ".so", build) == folder / "key.so"
     assert path.read_text() == "content" and len(built) == 1
     assert built[0] != path and built[0].parent == folder and built[0].suffix == ".so"
-    assert list(folder.iterdir()) == [path]
+    assert sorted(path.name for path in folder.iterdir()) == ["key.so", "key.so.sha256"]
 
 
 def test_nothing_is_kept_of_a_failed_build(folder):
@@ -51,6 +51,12 @@ def test_nothing_is_kept_of_a_failed_build(folder):
     with pytest.raises(ValueError, match="no"):
         cache.cached("key", ".so", fail)
     assert list(folder.iterdir()) == []
+
+
+def test_a_damaged_file_is_built_again(folder):
+    path = cache.cached("key", ".so", lambda path: path.write_text("content"))
+    path.write_text("cont")
+    assert cache.cached("key", ".so", lambda path: path.write_text("content")).read_text() == "content"
 
 
 def test_a_compiler_may_replace_the_file_that_it_is_given(folder):
@@ -97,7 +103,7 @@ def start(seconds: float) -> subprocess.Popen:
 def test_processes_at_the_same_time(folder):
     processes = [start(0.002) for _ in range(3)]
     assert [process.communicate()[0] for process in processes] == ["True\n"] * 3
-    assert [path.name for path in folder.iterdir()] == ["key.so"]
+    assert sorted(path.name for path in folder.iterdir()) == ["key.so", "key.so.sha256"]
 
 
 def test_a_killed_process_leaves_nothing_that_is_read(folder):

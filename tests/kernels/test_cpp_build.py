@@ -29,19 +29,32 @@ def test_a_library_is_built_once_and_again_when_anything_changes(fresh, monkeypa
     assert cpp_build.library(ANSWER, ("-DONE=1",)).answer() == 42
     cpp_build.library.cache_clear()
     assert cpp_build.library(ANSWER, ("-DONE=1",)).answer() == 42
-    assert len(runs) == 1 and len(list(fresh.iterdir())) == 1
+    assert len(runs) == 1 and len(list(fresh.glob("*.so"))) == 1
     assert cpp_build.library(ANSWER, ("-DONE=2",)).answer() == 43
     cpp_build.library(ANSWER + "\n", ("-DONE=1",))
     monkeypatch.setattr(cpp_build, "_cpu", lambda: "another")
     cpp_build.library.cache_clear()
     cpp_build.library(ANSWER, ("-DONE=1",))
-    assert len(runs) == 4 and len(list(fresh.iterdir())) == 4
+    assert len(runs) == 4 and len(list(fresh.glob("*.so"))) == 4
+
+
+@pytest.mark.parametrize("left", [0, 1000])
+def test_a_library_that_a_crash_cut_short_is_built_again(fresh, left):
+    cpp_build.library(ANSWER, ("-DONE=1",))
+    (kept,) = fresh.glob("*.so")
+    whole = kept.read_bytes()
+    cpp_build.library.cache_clear()
+    kept.unlink()  # what is loaded stays as it is; a file in its place is another one
+    kept.write_bytes(whole[:left])
+    assert cpp_build.library(ANSWER, ("-DONE=1",)).answer() == 42
+    assert len(kept.read_bytes()) == len(whole)
 
 
 def test_without_a_compiler_the_reference_runs_and_cpp_says_why(fresh, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX", raising=False)
-    assert backends.choose("cpu", torch.float32) == "reference"
+    with pytest.warns(UserWarning, match="runs as plain torch: there is no"):
+        assert backends.choose("cpu", torch.float32) == "reference"
     with pytest.raises(RuntimeError, match=r"there is no C\+\+ compiler \(c\+\+, g\+\+ or clang\+\+ in PATH; set CXX\)"):
         backends.choose("cpu", torch.float32, "cpp")
 
@@ -50,8 +63,9 @@ def test_a_compiler_that_fails_is_quoted(fresh, tmp_path, monkeypatch):
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho 'error: out of luck' >&2\nexit 3\n")
     broken.chmod(0o755)
-    monkeypatch.setenv("CXX", str(broken))
-    assert backends.choose("cpu", torch.float32) == "reference"
+    monkeypatch.setenv("CXX", f"{broken} --with words")
+    with pytest.warns(UserWarning, match="out of luck"):
+        assert backends.choose("cpu", torch.float32) == "reference"
     with pytest.raises(RuntimeError, match="broken failed with status 3: error: out of luck"):
         backends.choose("cpu", torch.float32, "cpp")
     assert not list(fresh.iterdir())

@@ -16,7 +16,7 @@ def currents_of(*shape, **options):
 
 
 def options(backend, spikes="float32", trace=False, channel_dim=-1):
-    return Options(SPEC, channel_dim, spikes, trace, True, backend).text()
+    return Options(SPEC, channel_dim, spikes, trace, True, backend).arguments()
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
@@ -25,22 +25,22 @@ def test_opcheck(backend, given):
     x = currents_of(37, 3, 5)
     state, scale, shift = (currents_of(*shape) for shape in ((3, 5), (5,), (5,)))
     more = (state, scale, shift) if given == "everything" else (None, None, None)
-    torch.library.opcheck(lif_op, (x, *more, options(backend, trace=given == "everything")))
-    checkpoints = lif_op(x, *more, options(backend))[3]
+    torch.library.opcheck(lif_op, (x, *more, *options(backend, trace=given == "everything")))
+    checkpoints = lif_op(x, *more, *options(backend))[3]
     upstream = (torch.randn(37, 3, 5), None, torch.randn(3, 5))
     needed = [t is not None for t in (x, *more)]
-    torch.library.opcheck(lif_backward_op, (x.detach(), None, None, checkpoints, *upstream, needed, options(backend)))
+    torch.library.opcheck(lif_backward_op, (x.detach(), None, None, checkpoints, *upstream, needed, *options(backend)))
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
 def test_opcheck_of_batch_norm(backend):
     x, weight, bias = currents_of(7, 3, 5, 2), currents_of(5), currents_of(5)
     told = options(backend, channel_dim=2)
-    torch.library.opcheck(batch_norm_lif_op, (x, None, weight, bias, 1e-5, told))
-    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(x, None, weight, bias, 1e-5, told)
+    torch.library.opcheck(batch_norm_lif_op, (x, None, weight, bias, 1e-5, *told))
+    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(x, None, weight, bias, 1e-5, *told)
     saved = (x.detach(), weight.detach(), bias.detach(), mean, variance, checkpoints)
     upstream = (torch.randn(7, 3, 5, 2), None, torch.randn_like(final))
-    torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, told))
+    torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, *told))
 
 
 class Network(torch.nn.Module):
@@ -70,6 +70,20 @@ def test_compile_without_graph_breaks_gives_the_same():
     assert results[0][0].sum() > 0
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compile_takes_neurons_of_many_kinds_and_sizes(dynamic):
+    torch._dynamo.reset()
+    specs = [NeuronSpec(decay=decay) for decay in (0.9, 0.5)] + [NeuronSpec(max_spikes=3), NeuronSpec("hard")]
+    for build in (LIF, lambda spec: BatchNormLIF(5, spec), lambda spec: LinearLIF(5, 5, spec=spec)):
+        for spec in specs:
+            torch.manual_seed(0)
+            module = build(spec)
+            compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+            for shape in ((7, 3, 5), (9, 4, 5)):
+                x = currents_of(*shape)
+                torch.testing.assert_close(compiled(x), module(x))
+
+
 def test_under_autocast_currents_are_taken_as_they_come():
     linear, x = LinearLIF(9, 13), currents_of(37, 3, 9)
     with torch.autocast("cpu", torch.bfloat16):
@@ -93,7 +107,11 @@ def test_a_second_derivative_is_refused(module):
     ("change", "error", "message"),
     [
         ({"currents": torch.zeros(3)}, ValueError, r"shape \(time_steps, batch, …\), not \(3,\)"),
-        ({"currents": torch.zeros(3, 2, dtype=torch.int32)}, TypeError, "must be floating-point numbers, not torch.int32"),
+        (
+            {"currents": torch.zeros(3, 2, dtype=torch.int32)},
+            TypeError,
+            "must be float32, float16, bfloat16 or float64, not torch.int32",
+        ),
         ({"state": torch.zeros(2, 4)}, ValueError, r"state must be torch.float32 of shape \(2, 5\), not torch.float32 \(2, 4\)"),
         ({"state": torch.zeros(2, 5).half()}, ValueError, "state must be torch.float32"),
         ({"shift": torch.zeros(2)}, ValueError, r"shift must have the shape \(5,\), not \(2,\)"),
@@ -107,6 +125,10 @@ def test_a_second_derivative_is_refused(module):
         ({"spec": NeuronSpec("hard", max_spikes=2)}, ValueError, "a hard reset after a count of spikes is not defined"),
         ({"spec": NeuronSpec(max_spikes=2), "spikes_dtype": "bits"}, ValueError, "max_spikes must be 1"),
         ({"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.uint8}, ValueError, "counts up to 255, max_spikes is 300"),
+        ({"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.bfloat16}, ValueError, "counts up to 256"),
+        ({"spec": "soft"}, TypeError, "must be a NeuronSpec, not 'soft'"),
+        ({"state": torch.zeros(2, 5, device="meta")}, ValueError, "state is on meta, the currents are on cpu"),
+        ({"spikes_dtype": torch.float64}, TypeError, "float64 for float64 currents"),
     ],
 )
 def test_what_does_not_fit_is_named(change, error, message):
@@ -188,4 +210,4 @@ def test_what_is_not_asked_for_is_empty():
 def test_options_survive_their_text():
     spec = NeuronSpec("soft-undecayed", True, 0.1 + 0.2, 1 / 3, "atan", 1e-7, 12)
     for told in (Options(spec, -2, "bits", True, False, "cuda"), Options(SPEC, 1, "float16", False, True, "cpp")):
-        assert Options.of(told.text()) == told
+        assert Options.of(*told.arguments()) == told
