@@ -16,9 +16,19 @@ from torch import Tensor
 
 from ..spec import NeuronSpec
 from . import backends
-from .calls import Backward, Forward
+from .calls import Backward
 from .functional import LIFOutput, lif, prepare
-from .operator import Options, allocate, no_second_derivative, over_channel, register, run, state_dtype, sum_to_channel
+from .operator import (
+    Options,
+    allocate,
+    no_second_derivative,
+    over_channel,
+    register,
+    run,
+    run_forward,
+    state_dtype,
+    sum_to_channel,
+)
 
 PIECE = 1 << 20
 """Numbers of a short format that are widened at a time for the statistics."""
@@ -54,21 +64,7 @@ def _batch_norm_lif(currents, state, weight, bias, epsilon, *options):
     told = Options.of(*options)
     mean, variance = batch_statistics(currents, told.channel_dim)
     scale, shift = _scale_and_shift(mean, variance, weight, bias, epsilon)
-    spikes, final, trace, checkpoints = allocate(currents, told)
-    call = Forward(
-        spec=told.spec,
-        currents=currents,
-        state=state,
-        scale=over_channel(scale, currents, told.channel_dim),
-        shift=over_channel(shift, currents, told.channel_dim),
-        spikes=spikes,
-        bits=told.spikes == "bits",
-        final_state=final,
-        trace=trace if told.trace else None,
-        checkpoints=checkpoints if told.checkpoints else None,
-    )
-    run(backends.module(told.backend).forward, call)
-    return spikes, final, trace, checkpoints, mean, variance
+    return *run_forward(told, currents, state, scale, shift), mean, variance
 
 
 def _forward_fake(currents, state, weight, bias, epsilon, *options):

@@ -146,9 +146,8 @@ def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor
     )
 
 
-def _lif(currents, state, scale, shift, *options):
-    """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
-    told = Options.of(*options)
+def run_forward(told: Options, currents: Tensor, state, scale, shift) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Spikes, final state, trace and checkpoints of currents with a scale and shift (C,); see `allocate`."""
     spikes, final, trace, checkpoints = allocate(currents, told)
     call = Forward(
         spec=told.spec,
@@ -164,6 +163,11 @@ def _lif(currents, state, scale, shift, *options):
     )
     run(backends.module(told.backend).forward, call)
     return spikes, final, trace, checkpoints
+
+
+def _lif(currents, state, scale, shift, *options):
+    """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
+    return run_forward(Options.of(*options), currents, state, scale, shift)
 
 
 def _lif_fake(currents, state, scale, shift, *options):
