@@ -14,7 +14,6 @@ class TorchLoop(TorchAdapter):
         from .time_loop import TimeLoop
 
         spike = torch_spike(spec).apply
-        subtract = spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
 
         def reset(v, s):
             if spec.reset == "none":
@@ -22,7 +21,7 @@ class TorchLoop(TorchAdapter):
             if spec.reset == "hard-straight":
                 return v - (v * s).detach()
             s = s.detach() if spec.detach_reset else s
-            return v * (1 - s) if spec.reset == "hard" else v - subtract * s
+            return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s
 
         class Loop(TimeLoop):
             def step(self, current, v):

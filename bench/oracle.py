@@ -38,11 +38,7 @@ def _reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return v
     if spec.reset in ("hard", "hard-straight"):
         return v * (s == 0)
-    return v - _subtracted(spec) * s
-
-
-def _subtracted(spec: NeuronSpec) -> float:
-    return spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
+    return v - spec.subtracted * s
 
 
 def run_backward(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, upstream: np.ndarray) -> np.ndarray:
@@ -57,7 +53,7 @@ def run_backward(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, upstream: 
         if spec.reset == "hard":
             by_v, by_s = (spikes[t] == 0), -v[t]
         else:
-            by_v, by_s = 1.0, (-_subtracted(spec) if spec.reset.startswith("soft") else 0.0)
+            by_v, by_s = 1.0, (-spec.subtracted if spec.reset.startswith("soft") else 0.0)
         if spec.detach_reset:
             by_s = 0.0
         gradient[t] = (upstream[t] + carried * by_s) * slope[t] + carried * by_v

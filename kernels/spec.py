@@ -75,6 +75,11 @@ class NeuronSpec:
         reset, detach, decay, threshold, surrogate, slope, most = text.split()
         return cls(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
 
+    @property
+    def subtracted(self) -> float:
+        """What a spike takes off the potential in the soft resets."""
+        return self.threshold / self.decay if self.reset == "soft-undecayed" else self.threshold
+
     def with_reset(self, reset: str) -> "NeuronSpec":
         return replace(self, reset=reset)
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import torch
 
-from ..floors import CHECKPOINT_STEPS  # noqa: F401 – part of the contract
 from ..spec import NeuronSpec
 
 

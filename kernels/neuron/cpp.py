@@ -5,11 +5,11 @@ from functools import cache
 
 import torch
 
+from ..floors import CHECKPOINT_STEPS
 from ..spec import RESETS, SURROGATES
 from . import cpp_build
-from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .calls import Backward, Forward
 from .layout import MAX_DIMS, walk
-from .reference import subtracted
 
 TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
 
@@ -90,7 +90,7 @@ def _head(call, layout):
         *layout.sizes,
         spec.decay,
         spec.threshold,
-        subtracted(spec),
+        spec.subtracted,
         spec.slope,
     )
 

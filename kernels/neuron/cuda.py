@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..floors import CHECKPOINT_STEPS
 from ..spec import RESETS, SURROGATES, NeuronSpec
 from . import nvrtc
-from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .calls import Backward, Forward
 from .layout import MAX_DIMS, walk
 
 TYPES = {
@@ -266,5 +267,4 @@ def neuron_macros(spec: NeuronSpec) -> dict[str, int]:
 
 def neuron_numbers(spec: NeuronSpec) -> tuple[float, float, float, float]:
     """LifNeuron: decay, threshold, subtracted, slope."""
-    subtracted = spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
-    return spec.decay, spec.threshold, subtracted, spec.slope
+    return spec.decay, spec.threshold, spec.subtracted, spec.slope

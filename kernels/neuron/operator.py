@@ -11,9 +11,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from ..floors import CHECKPOINT_STEPS
 from ..spec import NeuronSpec
 from . import backends
-from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .calls import Backward, Forward
 from .layout import Unwalkable
 
 SPIKE_DTYPES = {
@@ -103,9 +104,9 @@ def run(kernel, call) -> None:
         given = {f.name: getattr(call, f.name) for f in fields(call)}
         copies = {name: _contiguous(value) for name, value in given.items()}
         kernel(replace(call, **copies))
-        for name, value in given.items():
-            if isinstance(value, Tensor) and value is not copies[name] and not _only_read(name):
-                value.copy_(copies[name])
+        for name in WRITTEN[type(call)]:
+            if given[name] is not None and given[name] is not copies[name]:
+                given[name].copy_(copies[name])
 
 
 def _contiguous(value):
@@ -114,8 +115,10 @@ def _contiguous(value):
     return value.contiguous() if isinstance(value, Tensor) else value
 
 
-def _only_read(name: str) -> bool:
-    return name in ("currents", "state", "scale", "shift", "grad_spikes", "grad_trace", "grad_final", "center", "mix")
+WRITTEN = {
+    Forward: ("spikes", "final_state", "trace", "checkpoints"),
+    Backward: ("grad_currents", "grad_state", "sum_error", "sum_by_current"),
+}
 
 
 def fill_empty(call) -> None:

@@ -5,9 +5,10 @@ Bytes per element, float32: forward about 40 (every operation of a step goes thr
 
 import torch
 
+from ..floors import CHECKPOINT_STEPS
 from ..spec import NeuronSpec
 from ..surrogates import derivative
-from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .calls import Backward, Forward
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
@@ -97,7 +98,7 @@ def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Ten
         return v
     if spec.reset in ("hard", "hard-straight"):
         return torch.where(s > 0, torch.zeros_like(v), v)
-    return v - subtracted(spec) * s
+    return v - spec.subtracted * s
 
 
 def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
@@ -106,12 +107,7 @@ def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch
         return torch.ones_like(v)
     if spec.reset == "hard":
         return 1 - s if spec.detach_reset else (1 - s) - v * slope
-    return torch.ones_like(v) if spec.detach_reset else 1 - subtracted(spec) * slope
-
-
-def subtracted(spec: NeuronSpec) -> float:
-    """What a spike takes off the potential in the soft resets."""
-    return spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
+    return torch.ones_like(v) if spec.detach_reset else 1 - spec.subtracted * slope
 
 
 def pack(spikes: torch.Tensor) -> torch.Tensor:

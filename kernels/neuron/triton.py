@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 import triton
 
+from ..floors import CHECKPOINT_STEPS
 from ..spec import NeuronSpec
-from .calls import CHECKPOINT_STEPS, Backward, Forward
+from .calls import Backward, Forward
 from .layout import MAX_DIMS, Layout, walk
-from .reference import subtracted
 from .triton_kernels import backward_kernel, forward_kernel
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -174,7 +174,7 @@ def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: Sh
         "steps": steps,
         "decay": float(spec.decay),
         "threshold": float(spec.threshold),
-        "subtracted": float(subtracted(spec)),
+        "subtracted": float(spec.subtracted),
         "max_spikes": float(spec.max_spikes),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,

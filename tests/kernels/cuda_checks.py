@@ -5,8 +5,9 @@ from dataclasses import replace
 import cuda_emulation
 import torch
 
+from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import cuda, reference
-from snnbench.kernels.neuron.calls import CHECKPOINT_STEPS, Backward, Forward
+from snnbench.kernels.neuron.calls import Backward, Forward
 
 ROUNDING = {torch.float32: 0, torch.float16: 2**-11, torch.bfloat16: 2**-8}
 """Relative error of storing a number, by type."""

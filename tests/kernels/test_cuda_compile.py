@@ -14,9 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sass
 from cuda_checks import channel, forward_call
 
+from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import cuda as cuda_spelling
 from snnbench.kernels.neuron import nvrtc
-from snnbench.kernels.neuron.calls import CHECKPOINT_STEPS, Backward
+from snnbench.kernels.neuron.calls import Backward
 from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
 
 ARCHITECTURE = "sm_90"

@@ -10,9 +10,10 @@ import torch
 
 pytest.importorskip("triton")
 
+from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import backends
 from snnbench.kernels.neuron import triton as spelling
-from snnbench.kernels.neuron.calls import CHECKPOINT_STEPS, Forward
+from snnbench.kernels.neuron.calls import Forward
 from snnbench.kernels.spec import NEURONS
 
 CASES = Path(__file__).parent / "interpreted" / "triton_cases.py"

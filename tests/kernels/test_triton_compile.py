@@ -17,8 +17,9 @@ from triton.backends.compiler import GPUTarget
 sys.path.insert(0, str(Path(__file__).parent))
 import sass
 
+from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import triton as spelling
-from snnbench.kernels.neuron.calls import CHECKPOINT_STEPS, Backward, Forward
+from snnbench.kernels.neuron.calls import Backward, Forward
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 pytestmark = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
