@@ -198,9 +198,10 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         # One heap: glibc gives the freed top of others back to nobody, and memory of earlier calls would hide later ones.
         "MALLOC_ARENA_MAX": "1",
         # Freed memory stays with the process. Else whether an array is faulted in anew at every call, which can take longer
-        # than computing it, depends on its size and on what was freed before it: a lottery, and nobody's merit.
+        # than computing it, depends on its size and on what was freed before it: a lottery, and nobody's merit. Only while
+        # memory is weighed (worker/memory.py) it goes back to the system.
         "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
-        "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
+        "MALLOC_MMAP_MAX_": "0",
         "PIP_NO_INDEX": "1",
         "PYTHONHASHSEED": "0",
         # In the worker itself: helper processes would compile on cores and in memory that nobody has counted.

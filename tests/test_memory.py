@@ -4,7 +4,7 @@ import pytest
 
 MIB = 1 << 20
 HEAVY = {"forward": 256 * MIB, "backward": 160 * MIB, "step": 224 * MIB, "inference": 192 * MIB}
-HEAVY_TORCH = {"forward": 160 * MIB, "backward": 128 * MIB, "step": 160 * MIB, "inference": 160 * MIB}
+HEAVY_TORCH = {"forward": 128 * MIB, "backward": 160 * MIB, "step": 160 * MIB, "inference": 128 * MIB}
 ADAPTERS = ["numpy_network.py:NumpyNetwork", "heavy.py:Heavy", "heavy.py:Keeping", "heavy_torch.py:HeavyTorch"]
 
 
