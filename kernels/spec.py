@@ -69,6 +69,9 @@ class NeuronSpec:
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
         object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}")
 
+    def __hash__(self):
+        return hash(self.text)  # kept by the text: a kernel's caches ask for it at every call
+
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
         """The neuron whose `text`, all fields in one line, this is."""

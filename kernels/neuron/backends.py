@@ -12,6 +12,7 @@ BACKENDS = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")
 NAMES = ("reference", "cpp", "triton", "cuda")
 
 
+@lru_cache
 def module(name: str):
     """The module of a spelling: `unavailable(device, dtype)`, `forward(call)`, `backward(call)`."""
     return importlib.import_module(f".{name}", __package__)

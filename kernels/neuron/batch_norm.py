@@ -17,11 +17,12 @@ from torch import Tensor
 from ..spec import NeuronSpec
 from . import backends
 from .calls import Backward
-from .functional import LIFOutput, lif, prepare
+from .functional import LIFOutput, asked, lif, options_of
 from .operator import (
     Options,
     allocate,
     no_second_derivative,
+    or_empty,
     over_channel,
     register,
     run,
@@ -64,13 +65,13 @@ def _batch_norm_lif(currents, state, weight, bias, epsilon, *options):
     told = Options.of(*options)
     mean, variance = batch_statistics(currents, told.channel_dim)
     scale, shift = _scale_and_shift(mean, variance, weight, bias, epsilon)
-    return *run_forward(told, currents, state, scale, shift), mean, variance
+    return or_empty((*run_forward(told, currents, state, scale, shift), mean, variance), currents)
 
 
 def _forward_fake(currents, state, weight, bias, epsilon, *options):
     told = Options.of(*options)
-    channel = currents.new_empty((currents.shape[told.channel_dim],), dtype=state_dtype(currents))
-    return *allocate(currents, told), channel, torch.empty_like(channel)
+    channel = currents.new_empty((currents.shape[told.channel_dim],), dtype=state_dtype(currents.dtype))
+    return or_empty((*allocate(currents, told), channel, torch.empty_like(channel)), currents)
 
 
 def _batch_norm_lif_backward(
@@ -109,7 +110,7 @@ def _batch_norm_lif_backward(
 
 
 def _allocate_gradients(currents: Tensor, needed: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    inner = [currents.new_empty(currents.shape[1:], dtype=state_dtype(currents)) for _ in range(3)]
+    inner = [currents.new_empty(currents.shape[1:], dtype=state_dtype(currents.dtype)) for _ in range(3)]
     return torch.empty_like(currents) if needed else currents.new_empty(0), *inner
 
 
@@ -193,11 +194,9 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
     def _normalised_by_the_batch(self, currents, state):
         if currents.numel() == self.num_features:
             raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
-        tensors = {"state": state, "scale": self.weight, "shift": self.bias}
-        options = prepare(currents, self.spec, channel_dim=self.channel_dim, **tensors, **self.options)
-        spikes, final, trace, _, mean, variance = batch_norm_lif_op(
-            currents, state, self.weight, self.bias, self.eps, *options.arguments()
-        )
+        tensors = (currents, state, self.weight, self.bias)
+        options = options_of(*asked(tensors, self.spec, self.channel_dim, **self.options))
+        spikes, final, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
         if self.training and self.track_running_stats:
             self._remember(mean.detach(), variance.detach(), currents.numel() // self.num_features)
         return LIFOutput(spikes, final, trace if options.trace else None)

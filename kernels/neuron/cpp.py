@@ -1,5 +1,6 @@
 """The neuron in C++ for CPUs (lif.cpp), through its plain C interface."""
 
+import ctypes
 import struct
 from functools import cache
 
@@ -13,10 +14,13 @@ from .layout import MAX_DIMS, walk
 
 TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
 
-# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then a pointer and strides an array.
+# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then room for an address and strides an array.
 _ARRAY = f"{2 + MAX_DIMS}q"
-_FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + 8 * _ARRAY)
-_BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + 15 * _ARRAY)
+_FORWARD_ARRAYS = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
+_BACKWARD_ARRAYS = ("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center")
+_BACKWARD_ARRAYS += ("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current")
+_FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_FORWARD_ARRAYS) * _ARRAY)
+_BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_BACKWARD_ARRAYS) * _ARRAY)
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
@@ -27,55 +31,63 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
 
 
 def forward(call: Forward) -> None:
-    steps = {"spikes": call.spikes, "currents": call.currents, "trace": call.trace, "checkpoints": call.checkpoints}
-    inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
-    if call.bits:  # its last dim counts bytes
-        steps = {"currents": call.currents, **steps}
-    layout, strides = walk(steps, inner, keep_last=call.bits)
-    tensors = {**steps, **inner}
-    names = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
-    arguments = _FORWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
-    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
-    scaled = call.scale is not None or call.shift is not None
-    types = (call.currents.dtype, call.spikes.dtype, call.bits)
-    _compiled("lif_forward", *kind, *types, scaled, call.trace is not None)(arguments)
+    x, s, p = call.currents, call.spikes, call.final_state
+    _run(_plan_forward, call, (x, call.state, call.scale, call.shift, s, p, call.trace, call.checkpoints))
 
 
 def backward(call: Backward) -> None:
     gv = None if call.grad_trace is None else call.grad_trace.to(call.currents.dtype)
-    steps = {
-        "grad_currents": call.grad_currents,
-        "currents": call.currents,
-        "grad_spikes": call.grad_spikes,
-        "grad_trace": gv,
-        "checkpoints": call.checkpoints,
-    }
+    given = (call.currents, call.scale, call.shift, call.checkpoints, call.grad_spikes, gv, call.grad_final, call.center)
+    written = (call.grad_currents, call.grad_state, call.sum_error, call.sum_by_current)
+    _run(_plan_backward, call, (*given, *(call.mix or (None, None, None)), *written))
+
+
+_plans: dict = {}
+"""What a call needs beside addresses, by kind of call and of its tensors: finding it out takes longer than a small call."""
+
+MOST_PLANS = 4096
+
+
+def _run(make_plan, call, tensors) -> None:
+    kinds = [None if t is None else (t.shape, t.stride(), t.dtype) for t in tensors]
+    key = (make_plan, call.spec, torch.get_num_threads(), make_plan is _plan_forward and call.bits, *kinds)
+    plan = _plans.get(key)
+    if plan is None:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        plan = _plans[key] = make_plan(call, tensors)
+    function, like = plan
+    function(like, *[None if t is None else t.data_ptr() for t in tensors])
+
+
+def _plan_forward(call: Forward, tensors):
+    """The compiled function for such a call, and the struct that it is given."""
+    named = dict(zip(_FORWARD_ARRAYS, tensors, strict=True))
+    steps = {name: named.pop(name) for name in ("spikes", "currents", "trace", "checkpoints")}
+    if call.bits:  # its last dim counts bytes
+        steps = {"currents": call.currents, **steps}
+    layout, strides = walk(steps, named, keep_last=call.bits)
+    like = _FORWARD.pack(*_head(call, layout), *_room(_FORWARD_ARRAYS, strides))
+    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
+    scaled = call.scale is not None or call.shift is not None
+    types = (call.currents.dtype, call.spikes.dtype, call.bits)
+    return _compiled("lif_forward", *kind, *types, scaled, call.trace is not None), like
+
+
+def _plan_backward(call: Backward, tensors):
+    """The compiled function for such a call, and the struct that it is given."""
+    named = dict(zip(_BACKWARD_ARRAYS, tensors, strict=True))
+    steps = {name: named.pop(name) for name in ("grad_currents", "currents", "grad_spikes", "grad_trace", "checkpoints")}
     if call.grad_currents is None:
         steps = {"currents": call.currents, **steps}
-    a, b, c = call.mix or (None, None, None)
-    inner = {
-        "grad_final": call.grad_final,
-        "scale": call.scale,
-        "shift": call.shift,
-        "center": call.center,
-        "mix_error": a,
-        "mix_current": b,
-        "mix_constant": c,
-        "grad_state": call.grad_state,
-        "sum_error": call.sum_error,
-        "sum_by_current": call.sum_by_current,
-    }
-    layout, strides = walk(steps, inner)
-    tensors = {**steps, **inner}
-    names = ("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center")
-    names += ("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current")
-    arguments = _BACKWARD.pack(*_head(call, layout), *_arrays(names, tensors, strides))
+    layout, strides = walk(steps, named)
+    like = _BACKWARD.pack(*_head(call, layout), *_room(_BACKWARD_ARRAYS, strides))
     upstream = torch.float32 if call.grad_spikes is None else call.grad_spikes.dtype
     kind = (call.spec.reset, call.spec.detach_reset, call.spec.surrogate, call.spec.max_spikes)
     scaled = call.scale is not None or call.shift is not None
     mixed = call.mix is not None or call.sum_by_current is not None
-    more = (scaled, gv is not None, call.sum_error is not None, mixed)
-    _compiled("lif_backward", *kind, call.currents.dtype, upstream, False, *more)(arguments)
+    more = (scaled, call.grad_trace is not None, call.sum_error is not None, mixed)
+    return _compiled("lif_backward", *kind, call.currents.dtype, upstream, False, *more), like
 
 
 GRAIN = 32768
@@ -95,13 +107,9 @@ def _head(call, layout):
     )
 
 
-def _arrays(names, tensors, strides):
-    numbers = []
-    for name in names:
-        tensor = tensors[name]
-        numbers.append(0 if tensor is None else tensor.data_ptr())
-        numbers += strides[name]
-    return numbers
+def _room(names, strides):
+    """A place for each array's address, and its strides."""
+    return [number for name in names for number in (0, *strides[name])]
 
 
 @cache
@@ -109,6 +117,7 @@ def _compiled(
     name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits, scaled, traced, summed=False, mixed=False
 ):
     """The function for this kind of neuron, these types and what there is; a neuron's numbers are arguments, not code."""
+    size, arrays = (_FORWARD.size, _FORWARD_ARRAYS) if name == "lif_forward" else (_BACKWARD.size, _BACKWARD_ARRAYS)
     defines = {
         "LIF_RESET": RESETS.index(reset),
         "LIF_DETACH": int(detach_reset),
@@ -123,9 +132,9 @@ def _compiled(
         "LIF_MIXED": int(mixed),
         "LIF_CHUNK": CHECKPOINT_STEPS,
         "LIF_DIMS": MAX_DIMS,
-        "LIF_BYTES": (_FORWARD if name == "lif_forward" else _BACKWARD).size,
+        "LIF_BYTES": size,
         name.upper(): 1,
     }
     function = getattr(cpp_build.kernel(defines), name)
-    function.restype = None
+    function.argtypes, function.restype = [ctypes.c_char_p] + len(arrays) * [ctypes.c_void_p], None
     return function

@@ -1,12 +1,13 @@
 """`lif`: the fused neuron as a function."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..spec import NeuronSpec
-from . import backends
+from . import backends, eager
 from .operator import SPIKE_DTYPES, Options, lif_op, state_dtype
 
 
@@ -42,61 +43,72 @@ def lif(
     trace         also return v, the potential before the spike, differentiable.
     backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see `backends.choose`.
 
-    Under autocast currents are taken in the type they come in. Second derivatives are refused with a RuntimeError; there
-    is no forward-mode derivative. After os.fork, a child can only run it on one thread, as all of torch's OpenMP code.
+    Under autocast currents are taken in the type they come in. Second and forward-mode derivatives are refused. After
+    os.fork, a child can only run it on one thread, as all of torch's OpenMP code.
     Raises ValueError or TypeError, naming the argument, when something does not fit.
     """
-    options = prepare(
-        currents,
-        spec or NeuronSpec(),
-        channel_dim,
-        state=state,
-        scale=scale,
-        shift=shift,
-        spikes_dtype=spikes_dtype,
-        trace=trace,
-        backend=backend,
-    )
-    spikes, final, traced, _ = lif_op(currents, state, scale, shift, *options.arguments())
+    tensors = (currents, state, scale, shift)
+    told = asked(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
+    if eager.suffices(tensors):
+        return LIFOutput(*eager.lif(tensors, _settled(told)))
+    spikes, final, traced, _ = lif_op(*tensors, *options_of(*told).arguments())
     return LIFOutput(spikes, final, traced if trace else None)
 
 
-def prepare(currents, spec, channel_dim, *, state, scale, shift, spikes_dtype, trace, backend) -> Options:
-    """Check the arguments of `lif` and settle what is left open."""
-    _check(currents, spec, state, scale, shift, channel_dim)
-    name = _spikes_name(spikes_dtype, currents, spec)
-    chosen = backends.choose(currents.device.type, currents.dtype, backend)
-    differentiable = [t for t in (currents, state, scale, shift) if t is not None]
-    checkpoints = torch.is_grad_enabled() and any(t.requires_grad for t in differentiable)
-    return Options(spec, channel_dim, name, trace, checkpoints, chosen)
+_DEFAULT = NeuronSpec()
 
 
-def _check(currents, spec, state, scale, shift, channel_dim):
-    if currents.dim() < 2:
-        raise ValueError(f"currents need the shape (time_steps, batch, …), not {tuple(currents.shape)}")
-    if currents.dtype not in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
-        raise TypeError(f"currents must be float32, float16, bfloat16 or float64, not {currents.dtype}")
+def asked(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
+    """The arguments of `options_of` for tensors (currents, state, scale, shift)."""
+    kinds = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
+    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    return spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
+
+
+def options_of(spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend) -> Options:
+    """Check the arguments of `lif`, tensors as (shape, dtype, device), and settle what is left open."""
+    _check(spec, channel_dim, *kinds)
+    _, dtype, device = kinds[0]
+    name = _spikes_name(spikes_dtype, dtype, spec)
+    return Options(spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend))
+
+
+_known_options = lru_cache(maxsize=1024)(options_of)
+
+
+def _settled(told) -> Options:
+    try:
+        return _known_options(*told)
+    except TypeError:  # something cannot be hashed, or is of a wrong type, which is then said once more
+        return options_of(*told)
+
+
+def _check(spec, channel_dim, currents, state, scale, shift):
+    shape, dtype, device = currents
+    if len(shape) < 2:
+        raise ValueError(f"currents need the shape (time_steps, batch, …), not {tuple(shape)}")
+    if dtype not in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        raise TypeError(f"currents must be float32, float16, bfloat16 or float64, not {dtype}")
     if not isinstance(spec, NeuronSpec):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
     for label, given in (("state", state), ("scale", scale), ("shift", shift)):
-        if given is not None and given.device != currents.device:
-            raise ValueError(f"{label} is on {given.device}, the currents are on {currents.device}")
-    if not -currents.dim() < channel_dim < currents.dim() or channel_dim == 0:
-        raise ValueError(f"channel_dim = {channel_dim} is no dim of currents {tuple(currents.shape)} beside time")
-    if state is not None and (state.shape != currents.shape[1:] or state.dtype != state_dtype(currents)):
-        raise ValueError(
-            f"state must be {state_dtype(currents)} of shape {tuple(currents.shape[1:])}, not {state.dtype} {tuple(state.shape)}"
-        )
-    for label, values in (("scale", scale), ("shift", shift)):
-        if values is not None and tuple(values.shape) != (currents.shape[channel_dim],):
-            raise ValueError(f"{label} must have the shape ({currents.shape[channel_dim]},), not {tuple(values.shape)}")
+        if given is not None and given[2] != device:
+            raise ValueError(f"{label} is on {given[2]}, the currents are on {device}")
+    if not -len(shape) < channel_dim < len(shape) or channel_dim == 0:
+        raise ValueError(f"channel_dim = {channel_dim} is no dim of currents {tuple(shape)} beside time")
+    if state is not None and state[:2] != (shape[1:], state_dtype(dtype)):
+        wanted = f"{state_dtype(dtype)} of shape {tuple(shape[1:])}"
+        raise ValueError(f"state must be {wanted}, not {state[1]} {tuple(state[0])}")
+    for label, given in (("scale", scale), ("shift", shift)):
+        if given is not None and tuple(given[0]) != (shape[channel_dim],):
+            raise ValueError(f"{label} must have the shape ({shape[channel_dim]},), not {tuple(given[0])}")
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
         raise ValueError("a hard reset after a count of spikes is not defined: max_spikes must be 1")
 
 
-def _spikes_name(dtype, currents, spec) -> str:
-    name = str(currents.dtype if dtype is None else dtype).removeprefix("torch.")
-    if name not in SPIKE_DTYPES or (name == "float64" and currents.dtype != torch.float64):
+def _spikes_name(dtype, currents_dtype, spec) -> str:
+    name = str(currents_dtype if dtype is None else dtype).removeprefix("torch.")
+    if name not in SPIKE_DTYPES or (name == "float64" and currents_dtype != torch.float64):
         known = ", ".join(n for n in SPIKE_DTYPES if n != "float64")
         raise TypeError(f"spikes_dtype = {dtype} is not one of {known} (float64 for float64 currents)")
     if name == "bits" and spec.max_spikes > 1:

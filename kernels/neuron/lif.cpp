@@ -6,7 +6,8 @@
 // Compiled at first use with LIF_FORWARD or LIF_BACKWARD, LIF_CURRENT and LIF_SPIKE (of spikes, and of their gradient)
 // set to element types, LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED
 // (the error is summed) and LIF_MIXED (center, mix or sum by current) to 0 or 1, and the macros of lif_step.h. The
-// interface is plain C: one struct of numbers and arrays, packed by cpp.py in the order in which they stand here.
+// interface is plain C: one struct of numbers and strides, which cpp.py packs once for all calls alike, and the addresses
+// of the arrays, both in the order in which the arrays stand here.
 
 #include <cmath>
 
@@ -90,7 +91,19 @@ static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t 
   call.final_state.store(call.final_state.at(index), count, p);
 }
 
-extern "C" void lif_forward(const ForwardCall* call) { for_every_tile(*call, forward_tile); }
+extern "C" void lif_forward(const ForwardCall* like, const LIF_CURRENT* currents, const float* state, const float* scale,
+                            const float* shift, LIF_SPIKE* spikes, float* final_state, LIF_CURRENT* trace, float* checkpoints) {
+  ForwardCall call = *like;
+  call.currents.data = currents;
+  call.state.data = state;
+  call.scale.data = scale;
+  call.shift.data = shift;
+  call.spikes.data = spikes;
+  call.final_state.data = final_state;
+  call.trace.data = trace;
+  call.checkpoints.data = checkpoints;
+  for_every_tile(call, forward_tile);
+}
 
 #endif
 #ifdef LIF_BACKWARD
@@ -204,6 +217,28 @@ static void backward_tile(const BackwardCall& call, const int64_t* index, int64_
   if (call.sum_by_current) call.sum_by_current.store(call.sum_by_current.at(index), count, columns.sum_by_current);
 }
 
-extern "C" void lif_backward(const BackwardCall* call) { for_every_tile(*call, backward_tile); }
+extern "C" void lif_backward(const BackwardCall* like, const LIF_CURRENT* currents, const float* scale, const float* shift,
+                             const float* checkpoints, const LIF_SPIKE* grad_spikes, const LIF_CURRENT* grad_trace,
+                             const float* grad_final, const float* center, const float* mix_error, const float* mix_current,
+                             const float* mix_constant, LIF_CURRENT* grad_currents, float* grad_state, float* sum_error,
+                             float* sum_by_current) {
+  BackwardCall call = *like;
+  call.currents.data = currents;
+  call.scale.data = scale;
+  call.shift.data = shift;
+  call.checkpoints.data = checkpoints;
+  call.grad_spikes.data = grad_spikes;
+  call.grad_trace.data = grad_trace;
+  call.grad_final.data = grad_final;
+  call.center.data = center;
+  call.mix[0].data = mix_error;
+  call.mix[1].data = mix_current;
+  call.mix[2].data = mix_constant;
+  call.grad_currents.data = grad_currents;
+  call.grad_state.data = grad_state;
+  call.sum_error.data = sum_error;
+  call.sum_by_current.data = sum_by_current;
+  for_every_tile(call, backward_tile);
+}
 
 #endif

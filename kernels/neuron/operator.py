@@ -72,9 +72,9 @@ def no_second_derivative(ctx, *gradients):
     raise RuntimeError("a spike's surrogate has no second derivative: lif cannot be differentiated twice (create_graph=True)")
 
 
-def state_dtype(currents: Tensor) -> torch.dtype:
+def state_dtype(currents: torch.dtype) -> torch.dtype:
     """What is computed in: float32, or float64 for float64 currents."""
-    return torch.float64 if currents.dtype == torch.float64 else torch.float32
+    return torch.float64 if currents == torch.float64 else torch.float32
 
 
 def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
@@ -84,7 +84,7 @@ def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> T
     inner = currents.shape[1:]
     shape = [1] * len(inner)
     shape[channel_dim - 1 if channel_dim >= 0 else channel_dim] = -1
-    return values.to(state_dtype(currents)).view(shape).expand(inner)
+    return values.to(state_dtype(currents.dtype)).view(shape).expand(inner)
 
 
 def sum_to_channel(sums: Tensor, channel_dim: int) -> Tensor:
@@ -133,9 +133,9 @@ def fill_empty(call) -> None:
             sums.zero_()
 
 
-def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Spikes, final state, trace and checkpoints, in the memory order of the currents; what is not asked for is empty."""
-    dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents)
+def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Spikes, final state, trace and checkpoints, in the memory order of the currents; None is not asked for."""
+    dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents.dtype)
     if options.spikes == "bits":
         spikes = currents.new_empty((*currents.shape[:-1], (currents.shape[-1] + 7) // 8), dtype=dtype)
     else:
@@ -144,12 +144,17 @@ def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor
     return (
         spikes,
         currents.new_empty(currents.shape[1:], dtype=state),
-        torch.empty_like(currents) if options.trace else currents.new_empty(0),
-        torch.empty_like(currents[:chunks], dtype=state) if options.checkpoints else currents.new_empty(0, dtype=state),
+        torch.empty_like(currents) if options.trace else None,
+        torch.empty_like(currents[:chunks], dtype=state) if options.checkpoints else None,
     )
 
 
-def run_forward(told: Options, currents: Tensor, state, scale, shift) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def or_empty(tensors, currents: Tensor) -> tuple[Tensor, ...]:
+    """An empty tensor for every None: operators return tensors."""
+    return tuple(currents.new_empty(0, dtype=state_dtype(currents.dtype)) if t is None else t for t in tensors)
+
+
+def run_forward(told: Options, currents: Tensor, state, scale, shift):
     """Spikes, final state, trace and checkpoints of currents with a scale and shift (C,); see `allocate`."""
     spikes, final, trace, checkpoints = allocate(currents, told)
     call = Forward(
@@ -161,8 +166,8 @@ def run_forward(told: Options, currents: Tensor, state, scale, shift) -> tuple[T
         spikes=spikes,
         bits=told.spikes == "bits",
         final_state=final,
-        trace=trace if told.trace else None,
-        checkpoints=checkpoints if told.checkpoints else None,
+        trace=trace,
+        checkpoints=checkpoints,
     )
     run(backends.module(told.backend).forward, call)
     return spikes, final, trace, checkpoints
@@ -170,18 +175,16 @@ def run_forward(told: Options, currents: Tensor, state, scale, shift) -> tuple[T
 
 def _lif(currents, state, scale, shift, *options):
     """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
-    return run_forward(Options.of(*options), currents, state, scale, shift)
+    return or_empty(run_forward(Options.of(*options), currents, state, scale, shift), currents)
 
 
 def _lif_fake(currents, state, scale, shift, *options):
-    return allocate(currents, Options.of(*options))
+    return or_empty(allocate(currents, Options.of(*options)), currents)
 
 
-def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
-    """Gradients by (currents, state, scale, shift); what is not `needed` is empty."""
-    told = Options.of(*options)
-    outputs = _allocate_gradients(currents, needed)
-    grad_currents, grad_state, by_current, error = (t if n else None for t, n in zip(outputs, needed, strict=True))
+def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed):
+    """Gradients by (currents, state, scale, shift); None is not `needed`."""
+    grad_currents, grad_state, by_current, error = _allocate_gradients(currents, needed)
     call = Backward(
         spec=told.spec,
         currents=currents,
@@ -199,21 +202,25 @@ def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, 
         sum_by_current=by_current,
     )
     run(backends.module(told.backend).backward, call)
-    sums = (sum_to_channel(t, told.channel_dim) if n else t for t, n in zip(outputs[2:], needed[2:], strict=True))
-    return *outputs[:2], *sums
+    return grad_currents, grad_state, *(None if t is None else sum_to_channel(t, told.channel_dim) for t in (by_current, error))
 
 
-def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor]:
-    state, inner = state_dtype(currents), currents.shape[1:]
-    empty = [torch.empty_like(currents) if needed[0] else currents.new_empty(0)]
-    return empty + [currents.new_empty(inner if wanted else (0,), dtype=state) for wanted in needed[1:]]
+def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
+    saved, upstream = (currents, scale, shift, checkpoints), (grad_spikes, grad_trace, grad_final)
+    return or_empty(run_backward(Options.of(*options), *saved, *upstream, needed), currents)
+
+
+def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | None]:
+    state, inner = state_dtype(currents.dtype), currents.shape[1:]
+    first = torch.empty_like(currents) if needed[0] else None
+    return [first, *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:])]
 
 
 def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
     outputs = _allocate_gradients(currents, needed)
     channels = currents.shape[Options.of(*options).channel_dim]
-    sums = (t.new_empty((channels,)) if n else t for t, n in zip(outputs[2:], needed[2:], strict=True))
-    return *outputs[:2], *sums
+    sums = (None if t is None else t.new_empty((channels,)) for t in outputs[2:])
+    return or_empty((*outputs[:2], *sums), currents)
 
 
 def _setup_context(ctx, inputs, output):

@@ -15,12 +15,16 @@ ANSWER = 'extern "C" int answer() { return 41 + ONE; }\n'
 def fresh(tmp_path, monkeypatch):
     """An empty cache, and nothing remembered of other tests; what is learnt here is forgotten again."""
     remembered = (cpp_build.compiler, cpp_build.unusable, cpp_build.library, cpp._compiled, backends.unavailable)
-    for function in remembered:
-        function.cache_clear()
+
+    def forget():
+        cpp._plans.clear()
+        for function in remembered:
+            function.cache_clear()
+
+    forget()
     monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path / "cache"))
     yield tmp_path / "cache"
-    for function in remembered:
-        function.cache_clear()
+    forget()
 
 
 def test_a_library_is_built_once_and_again_when_anything_changes(fresh, monkeypatch):
@@ -83,6 +87,7 @@ def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
     assert not traces_differ()
     contracted = tuple(flag.replace("contract=off", "contract=fast") for flag in cpp_build.FLAGS)
     monkeypatch.setattr(cpp_build, "FLAGS", (*contracted, "-mfma"))
+    cpp._plans.clear()
     cpp._compiled.cache_clear()
     cpp_build.library.cache_clear()
     assert traces_differ()

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec, floors, lif
-from snnbench.kernels.neuron import backends, calls, cpp
+from snnbench.kernels.neuron import backends, calls, cpp, eager
 from snnbench.kernels.neuron.batch_norm import batch_norm_lif_backward_op, batch_norm_lif_op
-from snnbench.kernels.neuron.operator import Options, allocate, lif_backward_op, lif_op
+from snnbench.kernels.neuron.operator import Options, lif_backward_op, lif_op
 
 SPEC = NeuronSpec()
 
@@ -65,8 +65,8 @@ def test_compile_without_graph_breaks_gives_the_same():
         out = build(network)(x)
         gradients = torch.autograd.grad((out * torch.arange(5.0)).sum(), list(network.parameters()))
         results.append([out, *gradients, *network.buffers()])
-    for eager, compiled in zip(*results, strict=True):
-        torch.testing.assert_close(compiled, eager, rtol=1e-5, atol=1e-6)
+    for plain, compiled in zip(*results, strict=True):
+        torch.testing.assert_close(compiled, plain, rtol=1e-5, atol=1e-6)
     assert results[0][0].sum() > 0
 
 
@@ -217,8 +217,57 @@ def test_axes_in_orders_too_unlike_are_copied_and_what_is_saved_stays(backend):
 def test_what_is_not_asked_for_is_empty():
     x = currents_of(37, 3, 5)
     for told in (Options(SPEC, -1, "float32", False, False, "cpp"), Options(SPEC, -1, "float32", True, True, "cpp")):
-        _, _, trace, checkpoints = allocate(x, told)
+        _, _, trace, checkpoints = lif_op(x, None, None, None, *told.arguments())
         assert (trace.numel(), checkpoints.numel()) == ((37 * 15, 2 * 15) if told.trace else (0, 0))
+
+
+@pytest.mark.parametrize("spikes_dtype", [None, torch.uint8])
+@pytest.mark.parametrize("trace", [False, True])
+def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spikes_dtype):
+    results = []
+    for plainly in (True, False):
+        if not plainly:
+            monkeypatch.setattr(eager, "suffices", lambda tensors: False)
+        tensors = [currents_of(*shape) for shape in ((37, 3, 5), (3, 5), (5,), (5,))]
+        tensors[1].requires_grad_(False)
+        out = lif(tensors[0], state=tensors[1], scale=tensors[2], shift=tensors[3], trace=trace, spikes_dtype=spikes_dtype)
+        loss = out.state.sum() + (out.trace.square().sum() if trace else 0)
+        loss = loss if spikes_dtype else loss + (out.spikes * torch.arange(5.0)).sum()
+        loss.backward()
+        results.append([out.spikes, out.state, out.trace, *(t.grad for t in tensors)])
+        assert out.spikes.grad_fn is None or ("_Neuron" in out.spikes.grad_fn.name()) == plainly
+    for plain, operator in zip(*results, strict=True):
+        assert plain is operator is None or torch.equal(plain, operator)
+
+
+def test_who_has_to_see_the_operator_sees_it():
+    class Seen(torch.utils._python_dispatch.TorchDispatchMode):
+        names = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.names.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    with Seen():
+        lif(currents_of(7, 3, 5)).spikes.sum().backward()
+    assert {"snnbench.lif.default", "snnbench.lif_backward.default"} <= set(Seen.names)
+    with torch._subclasses.FakeTensorMode() as mode:
+        assert lif(mode.from_tensor(torch.zeros(7, 3, 5))).spikes.shape == (7, 3, 5)
+    traced = torch.fx.experimental.proxy_tensor.make_fx(lambda x: lif(x).spikes)(torch.zeros(7, 3, 5))
+    assert "snnbench.lif" in traced.code
+    pair = torch.stack([currents_of(7, 3, 5).detach(), torch.ones(7, 3, 5)])
+    assert torch.equal(torch.vmap(lambda x: lif(x).spikes)(pair)[1], lif(pair[1]).spikes)
+
+
+def test_a_forward_derivative_is_refused_not_zero():
+    x = torch.zeros(7, 3, 5)
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError):
+        lif(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x)))
+
+
+def test_arguments_that_cannot_be_hashed_are_named_too():
+    with pytest.raises(TypeError, match=r"must be a NeuronSpec, not \{1: 2\}"):
+        lif(torch.zeros(3, 2, 5), {1: 2})
 
 
 def test_options_survive_their_text():
