@@ -47,3 +47,16 @@ def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
     assert row["memory_meaning"] == "host resident"
     assert int(row["host_peak_bytes"]) > HEAVY["forward"]
     assert row["reserved_memory_bytes"] == "", "unknown on a CPU, not 0"
+
+
+@pytest.mark.frameworks
+def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbench):
+    """Only the potentials are kept for backward, and they are as large as the spikes; a step keeps them too."""
+    size = 500 * 16 * 1024 * 4
+    grid = 'neurons = [1024]\ntime_steps = [500]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
+    ended = snnbench.run(snnbench.config(["spyx"], grid=grid))
+    assert ended.exit_code == 0, ended.stderr
+    figures = ended.record("spyx")["memory"]
+    assert figures["forward"]["extra_bytes"] == pytest.approx(size, rel=0.1)
+    assert figures["step"]["extra_bytes"] == pytest.approx(size, rel=0.1)
+    assert figures["inference"]["extra_bytes"] < 0.1 * size

@@ -22,8 +22,9 @@ class HostMemory:
 
     def reset(self) -> None:
         gc.collect()
-        if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-            libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
+        resident = _settled()
+        while (now := _settled()) < resident:
+            resident = now
         HostMemory.highest = max(HostMemory.highest, _kibibytes("VmHWM"))
         CLEAR_REFS.write_text("5")
         self.before = _kibibytes("VmRSS")
@@ -31,6 +32,17 @@ class HostMemory:
     def peak(self) -> tuple[int, int, None]:
         """(bytes resident at reset, most bytes resident since, None)."""
         return self.before, _kibibytes("VmHWM"), None
+
+
+SETTLING_S = 0.005
+
+
+def _settled() -> int:
+    """Resident bytes after a moment: runtimes have threads of their own that free what was dropped, JAX does."""
+    time.sleep(SETTLING_S)
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
+    return _kibibytes("VmRSS")
 
 
 def host_memory_probe() -> HostMemory | None:
