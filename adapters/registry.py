@@ -20,6 +20,7 @@ BUILT_IN = {
     "norse": "snnbench.adapters.norse:Norse",
     "sinabs": "snnbench.adapters.sinabs:Sinabs",
     "rockpool": "snnbench.adapters.rockpool:Rockpool",
+    "rockpool-jax": "snnbench.adapters.rockpool_jax:RockpoolJax",
     "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
     "spyx": "snnbench.adapters.spyx:Spyx",
     "jax": "snnbench.adapters.jax_scan:JaxScan",
