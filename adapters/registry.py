@@ -24,6 +24,8 @@ BUILT_IN = {
     "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
     "spyx": "snnbench.adapters.spyx:Spyx",
     "jax": "snnbench.adapters.jax_scan:JaxScan",
+    "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
+    "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
 }
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
