@@ -33,7 +33,7 @@ class JaxProgram(Program):
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.current_scale(case.neuron, case.construction)
+        self.scale = adapter.scale_of(case)
         self.parameters: list = []
         if case.workload == "lif":
             neuron = adapter.lif(case.neuron, (case.neurons,), case.construction)

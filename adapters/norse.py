@@ -30,7 +30,7 @@ class Norse(TorchAdapter):
             return "Norse's neurons always leak and give one spike a step"
         return None
 
-    def current_scale(self, spec, construction) -> float:
+    def current_scale(self, spec) -> float:
         return 1 / (1 - spec.decay) if spec.decay < 1 else 1.0
 
     def neuron(self, spec, features):

@@ -59,9 +59,14 @@ def load(reference: str) -> Adapter:
 
 
 def source_hash(reference: str) -> str:
-    """SHA-256 of the file that holds the adapter and of our kernels: part of what makes a finished record count as done."""
+    """SHA-256 of the file that holds the adapter, those whose names begin like its, if it is a module, and our kernels: part of
+    what makes a finished record count as done."""
     source = reference.rpartition(":")[0]
-    path = Path(source if source.endswith(".py") else importlib.util.find_spec(source).origin)
+    if source.endswith(".py"):
+        own = [Path(source)]
+    else:
+        path = Path(importlib.util.find_spec(source).origin)
+        own = sorted(path.parent.glob(f"{path.stem}*.py"))
     kernels = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
     sources = sorted(file for file in kernels.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in [path, *sources])).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in [*own, *sources])).hexdigest()

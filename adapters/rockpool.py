@@ -38,8 +38,8 @@ class Rockpool(TorchAdapter):
             return "LIFTorch's recurrent weights stay float32 in a bf16 module, and torch does not multiply the two"
         return None
 
-    def current_scale(self, spec, construction) -> float:
-        return 1 / SYNAPSE_OFF if construction.startswith("lif-torch") else 1.0
+    def scale_of(self, case: Case) -> float:
+        return 1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
 
     def neuron(self, spec, features):
         from rockpool.nn.modules import LIFNeuronTorch

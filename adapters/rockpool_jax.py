@@ -33,7 +33,7 @@ class RockpoolJax(JaxAdapter):
             return "switching LIFJax's synapse off takes currents 2⁴⁴ times as large, which fp16 cannot hold"
         return super().supports(case)
 
-    def current_scale(self, spec, construction) -> float:
+    def current_scale(self, spec) -> float:
         return 2.0**-SYNAPSE_OFF
 
     def neuron(self, spec, features):

@@ -45,32 +45,44 @@ class SpikingJelly(TorchAdapter):
         return {"provider": providers.running("plif" if case.construction == "parametric" else "lif", case)}
 
     def neuron(self, spec, features):
-        return self.lif(spec, features, "default")
+        from spikingjelly.activation_based import neuron
+
+        return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec)))
 
     def lif(self, spec, features, construction):
-        from spikingjelly.activation_based import neuron, surrogate
+        from spikingjelly.activation_based import neuron
 
-        gradient = {
-            "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
-            "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
-            "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
-        }[spec.surrogate]()
+        if construction == "single-step":
+            return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="s", **options(spec)))
+        if construction == "parametric":
+            node = neuron.ParametricLIFNode(init_tau=1 / (1 - spec.decay), step_mode="m", **options(spec))
+            node.w.requires_grad_(False)
+            return loop(node)
         if construction == "sliding-psn":
-            return sliding_psn(neuron, spec, self.time_steps, gradient)
-        options = {
-            "decay_input": False,
-            "v_threshold": float(spec.threshold),
-            "v_reset": 0.0 if spec.reset == "hard" else None,
-            "detach_reset": spec.detach_reset,
-            "surrogate_function": gradient,
-            "step_mode": "s" if construction == "single-step" else "m",
-        }
-        tau = 1 / (1 - spec.decay)
-        if construction != "parametric":
-            return loop(neuron.LIFNode(tau=tau, **options))
-        node = neuron.ParametricLIFNode(init_tau=tau, **options)
-        node.w.requires_grad_(False)
-        return loop(node)
+            return sliding_psn(spec, self.time_steps)
+        return self.neuron(spec, features)
+
+
+def gradient(spec):
+    """SpikingJelly's surrogate for σ' of `spec`."""
+    from spikingjelly.activation_based import surrogate
+
+    return {
+        "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
+        "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
+        "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
+    }[spec.surrogate]()
+
+
+def options(spec) -> dict:
+    """What its neurons are given alike."""
+    return {
+        "decay_input": False,
+        "v_threshold": float(spec.threshold),
+        "v_reset": 0.0 if spec.reset == "hard" else None,
+        "detach_reset": spec.detach_reset,
+        "surrogate_function": gradient(spec),
+    }
 
 
 def loop(node):
@@ -102,10 +114,11 @@ def loop(node):
     return Loop()
 
 
-def sliding_psn(neuron, spec, time_steps, gradient):
+def sliding_psn(spec, time_steps):
     import torch
+    from spikingjelly.activation_based.neuron import SlidingPSN
 
-    psn = neuron.SlidingPSN(k=time_steps, surrogate_function=gradient, step_mode="m")
+    psn = SlidingPSN(k=time_steps, surrogate_function=gradient(spec), step_mode="m")
     psn.weight.data = float(spec.decay) ** torch.arange(time_steps - 1, -1, -1)
     psn.bias.data = torch.tensor(-float(spec.threshold))
     return psn.requires_grad_(False)

@@ -21,7 +21,11 @@ class Spyx(JaxAdapter):
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
         if spec.reset not in RESETS[case.construction]:
-            return f"offered here with the reset {' or '.join(RESETS[case.construction])}"
+            return {
+                "default": f"offered here without the reset {spec.reset!r}",
+                "psu-parallel": "PSU_LIF never resets",
+                "lif": "nn.LIF only has the reset soft-undecayed",
+            }[case.construction]
         if case.construction == "lif" and spec.detach_reset:
             return "nn.LIF's reset is never detached"
         if spec.surrogate != "superspike" or spec.max_spikes > 1:
