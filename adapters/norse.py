@@ -62,7 +62,7 @@ class Norse(TorchAdapter):
 
     def lif(self, spec, features, construction):
         import torch
-        from norse.torch import LIF, Lift, LIFBoxCell, LIFParameters
+        from norse.torch import LIF, LIFBoxCell, LIFParameters, Lift
 
         if construction not in ("lif-box-cell", "lif"):
             return super().lif(spec, features, construction)

@@ -1,6 +1,6 @@
 """SpikingJelly 2 (https://spikingjelly.readthedocs.io): `LIFNode` and its relatives.
 
-`default`, `stepwise`       `LIFNode` in multi-step mode. On a CUDA device the package chooses who computes it; the record says who.
+`default`, `stepwise`       `LIFNode` in multi-step mode. On a CUDA device the package chooses a provider; the record names it.
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
 `parametric`                `ParametricLIFNode`, its time constant not trained.
@@ -39,10 +39,10 @@ class SpikingJelly(TorchAdapter):
         return super().program(case)
 
     def facts(self, case: Case) -> dict:
-        """`provider`: who computed the neuron."""
+        """`backend`: the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", "sliding-psn"):
-            return {"provider": "torch"}
-        return {"provider": providers.running("plif" if case.construction == "parametric" else "lif", case)}
+            return {"backend": "torch"}
+        return {"backend": providers.running("plif" if case.construction == "parametric" else "lif", case)}
 
     def neuron(self, spec, features):
         from spikingjelly.activation_based import neuron

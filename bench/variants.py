@@ -68,7 +68,7 @@ def _refusal(planned: PlannedCase) -> str | None:
 
 def _lacks(key: tuple, found: dict, adapters: dict) -> str | None:
     """Why a variant has no neuron at all: what keeps one away that its framework has in eager mode, if there is one."""
-    framework, construction, mode, device = key
+    framework, construction, _, device = key
     refusals = found[key]
     if None in refusals.values():
         return None

@@ -167,7 +167,9 @@ def test_other_constructions_stack_in_bf16(name):
 @pytest.mark.parametrize("name", [*QUICK, "spyx:lif"])
 def test_other_constructions_are_there_without_a_linear_layer(name):
     if name == "snntorch:linear-leaky":
-        assert "LinearLeaky holds its linear layer" in adapter_of(name).refuses(case_of(name, workload="lif", neuron=NEURONS["none"]))
+        assert "LinearLeaky holds its linear layer" in adapter_of(name).refuses(
+            case_of(name, workload="lif", neuron=NEURONS["none"])
+        )
         return
     proof = proof_of(name, MORE[name][0], workload="lif", bias=False)
     assert proof.passed, proof.reason
