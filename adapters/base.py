@@ -83,6 +83,10 @@ class Adapter(ABC):
         """The factor by which currents must be multiplied because the framework divides its input by it."""
         return 1.0
 
+    def scale_of(self, case: Case) -> float:
+        """`current_scale` of a case; for constructions that scale differently."""
+        return self.current_scale(case.neuron)
+
     def refuses(self, case: Case) -> str | None:
         """`supports` plus what the harness itself can tell from the declarations above."""
         if case.construction not in self.constructions:
@@ -96,7 +100,7 @@ class Adapter(ABC):
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
-        if reason is None and not is_power_of_two(scale := self.current_scale(case.neuron)):
+        if reason is None and not is_power_of_two(scale := self.scale_of(case)):
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         return reason
 

@@ -1,4 +1,7 @@
-"""Mode `compile`: the layers of a network under torch.compile, and what compiling cost."""
+"""Mode `compile` and its kin: the layers of a network under torch.compile, and what compiling cost.
+
+`compile-reduce-overhead` and `compile-max-autotune` are untested: no CUDA device has run them yet.
+"""
 
 import re
 import time
@@ -11,6 +14,7 @@ from torch._dynamo.utils import counters
 
 from .base import BuildFailed
 from .time_loop import TimeLoop
+from .torch_adapter import COMPILE_MODES
 from .torch_program import TorchProgram
 
 LONGEST_WHOLE, CHUNK = 50, 20
@@ -35,9 +39,10 @@ class CompiledProgram(TorchProgram):
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         set_up(self.device)
         self.compiling = CompileClock()
-        self.calls = [compiled(layer, case.time_steps) for layer in self.layers]
+        self.calls = [compiled(layer, case.time_steps, COMPILE_MODES[case.mode]) for layer in self.layers]
 
     def forward(self, x):
+        self._forget_outputs()
         with self.compiling:
             return super().forward(x)
 
@@ -46,8 +51,14 @@ class CompiledProgram(TorchProgram):
             return super().backward(result, upstream)
 
     def inference(self, x):
+        self._forget_outputs()
         with self.compiling:
             return super().inference(x)
+
+    def _forget_outputs(self):
+        """Allow torch's own CUDA graphs to write over what the last call handed out; else it guesses when it may."""
+        if self.case.mode != "compile":
+            torch.compiler.cudagraph_mark_step_begin()
 
     def compile_facts(self):
         facts = self.compiling.facts()
@@ -62,19 +73,19 @@ def set_up(device) -> None:
         torch.compile(torch.neg, dynamic=False)(torch.zeros(8, device=device))
 
 
-def compiled(layer, time_steps: int):
-    """What is called instead of `layer`; compiles at its first call."""
+def compiled(layer, time_steps: int, mode: str):
+    """What is called instead of `layer`; compiles at its first call. `mode` is torch.compile's."""
     loops = [module for module in layer.modules() if isinstance(module, TimeLoop)]
     if time_steps <= LONGEST_WHOLE or not loops:
-        return Pieces(layer)
+        return Pieces(layer, mode)
     for loop in loops:
-        loop.forward = in_chunks(loop.scan)
+        loop.forward = in_chunks(loop.scan, mode)
     return layer
 
 
-def in_chunks(scan):
+def in_chunks(scan, mode):
     """`TimeLoop.forward` made of compiled chunks, each taking over the state of the one before."""
-    chunk_of = Pieces(scan)
+    chunk_of = Pieces(scan, mode)
 
     def forward(currents):
         spikes, state = [], None
@@ -92,13 +103,13 @@ class Pieces:
     Torch would find out by itself that these differ, and compile again. Kept apart, `recompiles` counts surprises only.
     """
 
-    def __init__(self, function):
-        self.function, self.compiled = function, {}
+    def __init__(self, function, mode):
+        self.function, self.mode, self.compiled = function, mode, {}
 
     def __call__(self, x, *state):
         kind = (len(x), *(value is None for value in state), torch.is_grad_enabled())
         if kind not in self.compiled:
-            self.compiled[kind] = torch.compile(own_code(self.function), dynamic=False)
+            self.compiled[kind] = torch.compile(own_code(self.function), dynamic=False, mode=self.mode)
         return self.compiled[kind](x, *state)
 
 

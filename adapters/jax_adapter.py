@@ -15,6 +15,10 @@ class JaxAdapter(Adapter):
     def neuron(self, spec, features: tuple[int, ...]):
         raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
 
+    def lif(self, spec, features: tuple[int, ...], construction: str):
+        """The neuron as `construction` spells it, like `neuron`; workload `lif` is this alone."""
+        return self.neuron(spec, features)
+
     def layer(self, spec, inputs: int, outputs: int, bias: bool, construction: str):
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
 
@@ -22,7 +26,7 @@ class JaxAdapter(Adapter):
         """
         from .jax_program import linear
 
-        neuron = self.neuron(spec, (outputs,))
+        neuron = self.lif(spec, (outputs,), construction)
         return lambda parameters, x: neuron(linear(parameters, x))
 
     def supports(self, case: Case) -> str | None:

@@ -33,10 +33,10 @@ class JaxProgram(Program):
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.current_scale(case.neuron)
+        self.scale = adapter.scale_of(case)
         self.parameters: list = []
         if case.workload == "lif":
-            neuron = adapter.neuron(case.neuron, (case.neurons,))
+            neuron = adapter.lif(case.neuron, (case.neurons,), case.construction)
             self.layers = [lambda parameters, currents: neuron(currents)]
         else:
             self.layers = [

@@ -1,4 +1,8 @@
-"""Plain JAX: the recurrence under `lax.scan`, what a user writes without any framework."""
+"""Plain JAX: what a user writes without any framework.
+
+`default`            the recurrence under `lax.scan`.
+`associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
+"""
 
 from .base import Case
 from .jax_adapter import JaxAdapter
@@ -7,10 +11,13 @@ from .surrogates import jax_spike
 
 class JaxScan(JaxAdapter):
     name = "jax"
+    constructions = ("default", "associative-scan")
 
     def supports(self, case: Case) -> str | None:
         if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
+        if case.construction == "associative-scan" and case.neuron.reset != "none":
+            return "only without a reset is the recurrence linear, as an associative scan needs"
         return super().supports(case)
 
     def neuron(self, spec, features):
@@ -19,7 +26,6 @@ class JaxScan(JaxAdapter):
 
         spike = jax_spike(spec)
         hold = jax.lax.stop_gradient
-        subtract = spec.threshold / spec.decay if spec.reset == "soft-undecayed" else spec.threshold
 
         def reset(v, s):
             if spec.reset == "none":
@@ -27,7 +33,7 @@ class JaxScan(JaxAdapter):
             if spec.reset == "hard-straight":
                 return v - hold(v * s)
             s = hold(s) if spec.detach_reset else s
-            return v * (1 - s) if spec.reset == "hard" else v - subtract * s
+            return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s
 
         def step(v, current):
             v = spec.decay * v + current
@@ -35,3 +41,20 @@ class JaxScan(JaxAdapter):
             return reset(v, s), s
 
         return lambda currents: jax.lax.scan(step, jnp.zeros_like(currents[0]), currents)[1]
+
+    def lif(self, spec, features, construction):
+        import jax
+        import jax.numpy as jnp
+
+        if construction != "associative-scan":
+            return super().lif(spec, features, construction)
+
+        def joined(first, then):
+            """Two spans of time steps as one; a span makes factor · v + sum of the potential v before it."""
+            return then[0] * first[0], then[0] * first[1] + then[1]
+
+        def spikes(currents):
+            factors = jnp.full_like(currents, spec.decay)
+            return jax_spike(spec)(jax.lax.associative_scan(joined, (factors, currents))[1])
+
+        return spikes

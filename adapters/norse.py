@@ -1,6 +1,12 @@
-"""Norse's `LIFBox` step, lifted over time by `SNN` (https://norse.github.io).
+"""Norse (https://norse.github.io): `LIFBox`, which has no synapse, and `LIF`, whose synapse is switched off.
 
-The step multiplies its input by dt/τ = 1 − decay, so the currents are scaled by the inverse.
+`default`, `stepwise`   the step function of `LIFBox`, lifted over time by `SNN`, from a state of our own.
+`lif-box-cell`          `Lift(LIFBoxCell(...))`, as users write it.
+`lif`                   `LIF(...)`, as users write it: dt/τ_syn = 1 forgets the synaptic current within a step. Its reset is hard
+                        and attached, `{ reset = "hard", detach_reset = false }`.
+
+All multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. `alpha` is passed although these
+versions ignore it: the slope is 1 either way.
 """
 
 from .base import Case
@@ -10,15 +16,18 @@ from .torch_adapter import TorchAdapter
 class Norse(TorchAdapter):
     name = "norse"
     requires = ("torch", "norse")
+    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif")
 
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
+        if case.construction == "lif" and (spec.reset != "hard" or spec.detach_reset):
+            return "LIF only resets to zero, with gradient"
         if spec.reset not in ("soft", "hard", "none"):
             return f"LIFBox has no reset {spec.reset!r}"
         if spec.surrogate != "superspike" or spec.slope != 1:
             return "Norse's superspike ignores its slope (alpha) and other surrogates differ"
         if spec.decay == 1 or spec.max_spikes > 1:
-            return "LIFBox always leaks and gives one spike a step"
+            return "Norse's neurons always leak and give one spike a step"
         return None
 
     def current_scale(self, spec) -> float:
@@ -26,27 +35,12 @@ class Norse(TorchAdapter):
 
     def neuron(self, spec, features):
         import torch
-        from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
-        from norse.torch.functional.reset import reset_subtract
+        from norse.torch.functional.lif_box import LIFBoxFeedForwardState, lif_box_feed_forward_step
         from norse.torch.module.snn import SNN
 
         from .time_loop import TimeLoop
 
-        def spike_of(z):
-            return z.detach() if spec.detach_reset else z
-
-        reset = {
-            "soft": lambda z, v, v_reset, v_th: reset_subtract(spike_of(z), v, v_reset, v_th),
-            "hard": lambda z, v, v_reset, v_th: v * (1 - spike_of(z)),
-            "none": lambda z, v, v_reset, v_th: v,
-        }[spec.reset]
-        parameters = LIFBoxParameters(
-            tau_mem_inv=torch.tensor(1 - spec.decay),
-            v_th=torch.tensor(spec.threshold),
-            method="super",
-            alpha=torch.tensor(1.0),
-            reset_method=reset,
-        )
+        parameters = box_parameters(spec)
 
         def rest(current):
             v = torch.zeros(current.shape[1:], device=current.device, dtype=current.dtype)
@@ -65,3 +59,46 @@ class Norse(TorchAdapter):
                 return lif_box_feed_forward_step(current, state, parameters, dt=1.0)
 
         return Loop()
+
+    def lif(self, spec, features, construction):
+        import torch
+        from norse.torch import LIF, LIFBoxCell, LIFParameters, Lift
+
+        if construction not in ("lif-box-cell", "lif"):
+            return super().lif(spec, features, construction)
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                if construction == "lif-box-cell":
+                    self.lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
+                else:
+                    self.lif = LIF(LIFParameters(tau_syn_inv=torch.tensor(1.0), **common_parameters(spec)), dt=1.0)
+
+            def forward(self, currents):
+                return self.lif(currents)[0]
+
+        return Spikes()
+
+
+def common_parameters(spec):
+    """What `LIF` and `LIFBox` call the same."""
+    import torch
+
+    constants = {"tau_mem_inv": 1 - spec.decay, "v_th": spec.threshold, "alpha": 1.0}
+    return {"method": "super", **{name: torch.tensor(value) for name, value in constants.items()}}
+
+
+def box_parameters(spec):
+    from norse.torch.functional.lif_box import LIFBoxParameters
+    from norse.torch.functional.reset import reset_subtract
+
+    def spike_of(z):
+        return z.detach() if spec.detach_reset else z
+
+    reset = {
+        "soft": lambda z, v, v_reset, v_th: reset_subtract(spike_of(z), v, v_reset, v_th),
+        "hard": lambda z, v, v_reset, v_th: v * (1 - spike_of(z)),
+        "none": lambda z, v, v_reset, v_th: v,
+    }[spec.reset]
+    return LIFBoxParameters(reset_method=reset, **common_parameters(spec))

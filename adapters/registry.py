@@ -20,9 +20,12 @@ BUILT_IN = {
     "norse": "snnbench.adapters.norse:Norse",
     "sinabs": "snnbench.adapters.sinabs:Sinabs",
     "rockpool": "snnbench.adapters.rockpool:Rockpool",
+    "rockpool-jax": "snnbench.adapters.rockpool_jax:RockpoolJax",
     "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
     "spyx": "snnbench.adapters.spyx:Spyx",
     "jax": "snnbench.adapters.jax_scan:JaxScan",
+    "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
+    "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
 }
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
@@ -56,9 +59,14 @@ def load(reference: str) -> Adapter:
 
 
 def source_hash(reference: str) -> str:
-    """SHA-256 of the file that holds the adapter and of our kernels: part of what makes a finished record count as done."""
+    """SHA-256 of the file that holds the adapter, those whose names begin like its, if it is a module, and our kernels: part of
+    what makes a finished record count as done."""
     source = reference.rpartition(":")[0]
-    path = Path(source if source.endswith(".py") else importlib.util.find_spec(source).origin)
+    if source.endswith(".py"):
+        own = [Path(source)]
+    else:
+        path = Path(importlib.util.find_spec(source).origin)
+        own = sorted(path.parent.glob(f"{path.stem}*.py"))
     kernels = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
     sources = sorted(file for file in kernels.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in [path, *sources])).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in [*own, *sources])).hexdigest()

@@ -1,7 +1,11 @@
-"""Rockpool's `LIFNeuronTorch`: no synapse, no recurrence, batch first (https://rockpool.ai).
+"""Rockpool on torch (https://rockpool.ai), batch first. Time constants, threshold and bias are trainable by default; here they
+are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence, however many steps there are.
 
-Time constant, threshold and bias are trainable by default; here they are constants. Its time loop cannot be cut: `compile`
-unrolls all of it, however many steps there are.
+`default`                        `LIFNeuronTorch`: no synapse, no recurrence.
+`lif-torch`                      `LIFTorch` as shipped, with the N × N matrix of zero recurrent weights that it multiplies by at
+                                 every step. Its synapse, which decays the input before use, is switched off: by a decay so small
+                                 that nothing of one step's current is left at the next, and currents as much larger.
+`lif-torch-without-recurrence`   the same with that matrix deleted, which `LIFTorch` allows for.
 """
 
 import math
@@ -10,60 +14,97 @@ from .base import Case
 from .surrogates import derivative
 from .torch_adapter import TorchAdapter
 
+SYNAPSE_OFF = 2.0**-40
+"""A synaptic decay: a power of two, so that currents can be scaled by its inverse exactly."""
+
 
 class Rockpool(TorchAdapter):
     name = "rockpool"
     requires = ("torch", "rockpool.nn.modules")
     distribution = "rockpool"
+    constructions = (*TorchAdapter.constructions, "lif-torch", "lif-torch-without-recurrence")
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec, synaptic = case.neuron, case.construction.startswith("lif-torch")
         if spec.reset != "soft" or spec.detach_reset:
-            return "LIFNeuronTorch only subtracts, with gradient"
-        if spec.decay == 1:
+            return "Rockpool's neurons only subtract, with gradient"
+        if spec.decay == 1 and not synaptic:
             return "LIFNeuronTorch always leaks"
         if case.construction == "stepwise":
             return "LIFNeuronTorch keeps the state of the first batch item only, detached: its time loop cannot be cut"
+        if synaptic and case.precision == "fp16":
+            return "switching LIFTorch's synapse off takes currents 2⁴⁰ times as large, which fp16 cannot hold"
+        if case.construction == "lif-torch" and case.precision == "bf16":
+            return "LIFTorch's recurrent weights stay float32 in a bf16 module, and torch does not multiply the two"
         return None
 
+    def scale_of(self, case: Case) -> float:
+        return 1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
+
     def neuron(self, spec, features):
-        import torch
         from rockpool.nn.modules import LIFNeuronTorch
-        from rockpool.parameters import Constant
 
-        slope_at = derivative(spec, torch)
+        tau = -1 / math.log(spec.decay)
+        return from_rest(LIFNeuronTorch(features[-1], tau_mem=constant(tau), **options(spec)))
 
-        class Spike(torch.autograd.Function):
-            """Rockpool's calling convention: (v, threshold, window, max_spikes_per_dt)."""
+    def lif(self, spec, features, construction):
+        from rockpool.nn.modules import LIFTorch
 
-            @staticmethod
-            def forward(ctx, v, threshold, window, most):
-                ctx.save_for_backward(v, threshold)
-                return torch.floor(v / threshold).clamp(min=0).minimum(most.to(v.device))
+        if not construction.startswith("lif-torch"):
+            return super().lif(spec, features, construction)
+        decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
+        lif = LIFTorch(features[-1], **decays, **options(spec))
+        if construction == "lif-torch-without-recurrence":
+            del lif.w_rec
+        return from_rest(lif)
 
-            @staticmethod
-            def backward(ctx, gradient):
-                v, threshold = ctx.saved_tensors
-                return gradient * slope_at(v - threshold), None, None, None
 
-        def constant(value):
-            return Constant(torch.tensor(value))
+def constant(value):
+    import torch
+    from rockpool.parameters import Constant
 
-        class Spikes(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.lif = LIFNeuronTorch(
-                    features[-1],
-                    tau_mem=constant(-1 / math.log(spec.decay)),
-                    threshold=constant(spec.threshold),
-                    bias=constant(0.0),
-                    dt=1.0,
-                    spike_generation_fn=Spike,
-                    max_spikes_per_dt=torch.tensor(float(spec.max_spikes)),
-                )
+    return Constant(torch.tensor(float(value)))
 
-            def forward(self, currents):
-                self.lif.reset_state()
-                return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
 
-        return Spikes()
+def options(spec) -> dict:
+    """What Rockpool's two neurons are given alike."""
+    import torch
+
+    slope_at = derivative(spec, torch)
+
+    class Spike(torch.autograd.Function):
+        """Rockpool's calling convention: (v, threshold, window, max_spikes_per_dt)."""
+
+        @staticmethod
+        def forward(ctx, v, threshold, window, most):
+            ctx.save_for_backward(v, threshold)
+            return torch.floor(v / threshold).clamp(min=0).minimum(most.to(v.device))
+
+        @staticmethod
+        def backward(ctx, gradient):
+            v, threshold = ctx.saved_tensors
+            return gradient * slope_at(v - threshold), None, None, None
+
+    return {
+        "threshold": constant(spec.threshold),
+        "bias": constant(0.0),
+        "dt": 1.0,
+        "spike_generation_fn": Spike,
+        "max_spikes_per_dt": torch.tensor(float(spec.max_spikes)),
+    }
+
+
+def from_rest(lif):
+    """Currents (T, B, N) → spikes: after a call Rockpool keeps the state of the first batch item, for all items."""
+    import torch
+
+    class Spikes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lif = lif
+
+        def forward(self, currents):
+            self.lif.reset_state()
+            return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+
+    return Spikes()

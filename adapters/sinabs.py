@@ -1,4 +1,8 @@
-"""Sinabs' `LIF`, batch first, the time loop inside (https://sinabs.readthedocs.io)."""
+"""Sinabs' `LIF`, batch first, the time loop inside (https://sinabs.readthedocs.io).
+
+`default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call.
+`alphas`                `LIF` with the decay itself (`train_alphas=True`), not trained.
+"""
 
 import math
 
@@ -10,11 +14,14 @@ from .torch_adapter import TorchAdapter
 class Sinabs(TorchAdapter):
     name = "sinabs"
     requires = ("torch", "sinabs")
+    constructions = (*TorchAdapter.constructions, "alphas")
 
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
-        if spec.reset == "hard-straight" or spec.max_spikes > 1:
-            return "offered here with one spike a step and a reset that backward sees"
+        if spec.reset == "hard-straight":
+            return "LIF has no reset that backward does not see"
+        if spec.reset == "hard" and spec.max_spikes > 1:
+            return "a hard reset after a count of spikes is not defined"
         if spec.reset == "hard" and not spec.detach_reset:
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
@@ -24,6 +31,9 @@ class Sinabs(TorchAdapter):
         return None
 
     def neuron(self, spec, features):
+        return self.lif(spec, features, "default")
+
+    def lif(self, spec, features, construction):
         import sinabs.activation
         import sinabs.layers
         import torch
@@ -33,23 +43,28 @@ class Sinabs(TorchAdapter):
         slope_at = derivative(spec, torch)
         reset = {
             "soft": lambda: sinabs.activation.MembraneSubtract(),
-            "soft-undecayed": lambda: sinabs.activation.MembraneSubtract(spec.threshold / spec.decay),
+            "soft-undecayed": lambda: sinabs.activation.MembraneSubtract(spec.subtracted),
             "hard": lambda: sinabs.activation.MembraneReset(),
             "none": lambda: sinabs.activation.MembraneSubtract(0.0),
         }[spec.reset]()
+        # The default, MultiSpike, knows no bound.
+        spikes = sinabs.activation.SingleSpike if spec.max_spikes == 1 else sinabs.activation.MaxSpike(spec.max_spikes)
 
         class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
                 self.lif = sinabs.layers.LIF(
                     tau_mem=torch.tensor(-1 / math.log(spec.decay)),
-                    spike_threshold=torch.tensor(spec.threshold),
+                    spike_threshold=torch.tensor(float(spec.threshold)),
                     norm_input=False,
-                    spike_fn=sinabs.activation.SingleSpike,
+                    train_alphas=construction == "alphas",
+                    spike_fn=spikes,
                     reset_fn=reset,
                     surrogate_grad_fn=lambda v, threshold: slope_at(v - threshold),
                 )
-                self.lif.tau_mem.requires_grad_(False)
+                self.lif.requires_grad_(False)
+                if construction == "alphas":
+                    self.lif.alpha_mem.fill_(spec.decay)
 
             def scan(self, currents, state):
                 if state is None:

@@ -1,43 +1,53 @@
-"""snnTorch's `Leaky`, one call per step (https://snntorch.readthedocs.io).
+"""snnTorch (https://snntorch.readthedocs.io): `Leaky`, one call per step, and its two neurons without a loop.
 
-Its own `subtract` reset takes θ off *after* the decay (that is `soft-undecayed`, detached), so for `soft` the reset
-is applied here to the membrane that `Leaky` hands out, as its `reset_mechanism="none"` is meant for.
+`default`, `stepwise`   `Leaky`. Its own `subtract` reset takes θ off *after* the decay and detached, which is one of the neurons
+                        of `soft-undecayed`; for `soft` the reset is applied here to the membrane that `Leaky` hands out, as its
+                        `reset_mechanism="none"` is meant for.
+`state-leaky`           `StateLeaky`: a convolution over time, no reset.
+`linear-leaky`          `LinearLeaky`: the same with the linear layer inside.
 """
+
+import math
 
 from .base import Case
 from .torch_adapter import TorchAdapter
+
+PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 
 
 class SnnTorch(TorchAdapter):
     name = "snntorch"
     requires = ("torch", "snntorch")
+    constructions = (*TorchAdapter.constructions, *PARALLEL)
 
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
-        if spec.reset not in ("soft", "hard", "none"):
-            return f"Leaky has no reset {spec.reset!r}"
-        if spec.reset == "hard" and not spec.detach_reset:
-            return "Leaky's hard reset is always detached"
         if spec.surrogate not in ("superspike", "atan") or spec.max_spikes > 1:
             return "offered here with the surrogates superspike and atan, one spike a step"
+        if neuron := PARALLEL.get(case.construction):
+            if spec.reset != "none":
+                return f"{neuron} never resets"
+            if case.construction == "linear-leaky" and case.workload == "lif":
+                return "LinearLeaky holds its linear layer, and workload lif has none"
+            return None
+        if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
+            return f"Leaky has no reset {spec.reset!r} with this gradient"
+        if spec.reset == "hard" and not spec.detach_reset:
+            return "Leaky's hard reset is always detached"
         return None
 
     def neuron(self, spec, features):
         import torch
-        from snntorch import Leaky, surrogate
+        from snntorch import Leaky
 
         from .time_loop import TimeLoop
 
-        gradient = {
-            "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
-            "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
-        }[spec.surrogate]()
-        mechanism = "zero" if spec.reset == "hard" else "none"
+        mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
 
         class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
-                self.leaky = Leaky(spec.decay, threshold=spec.threshold, spike_grad=gradient, reset_mechanism=mechanism)
+                self.leaky = Leaky(spec.decay, threshold=spec.threshold, spike_grad=gradient(spec), reset_mechanism=mechanism)
 
             def step(self, current, mem):
                 spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
@@ -46,3 +56,44 @@ class SnnTorch(TorchAdapter):
                 return spike, mem
 
         return Loop()
+
+    def lif(self, spec, features, construction):
+        from snntorch import StateLeaky
+
+        if construction != "state-leaky":
+            return super().lif(spec, features, construction)
+        return spikes_only(StateLeaky, beta_of(spec), features[-1], threshold=spec.threshold, spike_grad=gradient(spec))
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        from snntorch import LinearLeaky
+
+        if construction != "linear-leaky":
+            return super().layer(spec, inputs, outputs, bias, construction)
+        neuron = {"threshold": spec.threshold, "spike_grad": gradient(spec)}
+        return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **neuron)
+
+
+def gradient(spec):
+    """snnTorch's surrogate for σ' of `spec`."""
+    from snntorch import surrogate
+
+    if spec.surrogate == "atan":
+        return surrogate.atan(alpha=2 * spec.slope)
+    return surrogate.fast_sigmoid(slope=spec.slope)
+
+
+def beta_of(spec):
+    """What `StateLeaky` must be given: it decays by exp(−(1 − beta)) per step, whatever beta is called."""
+    import torch
+
+    return torch.tensor(1 + math.log(spec.decay))
+
+
+def spikes_only(kind, *arguments, **options):
+    """A neuron of `kind`, which hands out spikes and membrane, handing out its spikes."""
+
+    class Spikes(kind):
+        def forward(self, x):
+            return super().forward(x)[0]
+
+    return Spikes(*arguments, **options)

@@ -1,5 +1,13 @@
-"""SpikingJelly's `LIFNode` in multi-step mode (https://spikingjelly.readthedocs.io), version 2."""
+"""SpikingJelly 2 (https://spikingjelly.readthedocs.io): `LIFNode` and its relatives.
 
+`default`, `stepwise`       `LIFNode` in multi-step mode. On a CUDA device the package chooses a provider; the record names it.
+`cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
+`single-step`               `LIFNode` called once per step.
+`parametric`                `ParametricLIFNode`, its time constant not trained.
+`sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
+"""
+
+from . import spikingjelly_providers as providers
 from .base import Case
 from .torch_adapter import TorchAdapter
 
@@ -8,54 +16,109 @@ class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
+    constructions = (*TorchAdapter.constructions, "single-step", *providers.PROVIDERS, "parametric", "sliding-psn")
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
-        if spec.reset not in ("soft", "hard"):
+        spec, parallel = case.neuron, case.construction == "sliding-psn"
+        if parallel and spec.reset != "none":
+            return "SlidingPSN never resets"
+        if not parallel and spec.reset not in ("soft", "hard"):
             return f"LIFNode has no reset {spec.reset!r}"
         if spec.surrogate not in ("superspike", "atan", "sigmoid") or spec.max_spikes > 1:
             return "offered here with the surrogates superspike, atan and sigmoid, one spike a step"
         if spec.surrogate == "superspike" and spec.slope != 1:
             return "SuperSpike(alpha) scales the height with the slope; only slope 1 is the same"
-        if spec.decay == 1:
+        if not parallel and spec.decay == 1:
             return "LIFNode always leaks (IFNode is another neuron)"
-        return None
+        return providers.lacks(case.construction, case) if case.construction in providers.PROVIDERS else None
+
+    def program(self, case: Case):
+        self.time_steps = case.time_steps  # SlidingPSN's order, which it must be told when it is made
+        if case.construction in providers.PROVIDERS and case.device != "cpu":
+            providers.force(case.construction)
+        return super().program(case)
+
+    def facts(self, case: Case) -> dict:
+        """`backend`: the provider that computed the neuron."""
+        if case.construction in ("stepwise", "single-step", "sliding-psn"):
+            return {"backend": "torch"}
+        return {"backend": providers.running("plif" if case.construction == "parametric" else "lif", case)}
 
     def neuron(self, spec, features):
-        from spikingjelly.activation_based import neuron, surrogate
+        from spikingjelly.activation_based import neuron
 
-        from .time_loop import TimeLoop
+        return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec)))
 
-        gradient = {
-            "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
-            "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
-            "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
-        }[spec.surrogate]()
+    def lif(self, spec, features, construction):
+        from spikingjelly.activation_based import neuron
 
-        class Loop(TimeLoop):
-            def __init__(self):
-                super().__init__()
-                self.lif = neuron.LIFNode(
-                    tau=1 / (1 - spec.decay),
-                    decay_input=False,
-                    v_threshold=float(spec.threshold),
-                    v_reset=0.0 if spec.reset == "hard" else None,
-                    detach_reset=spec.detach_reset,
-                    surrogate_function=gradient,
-                    step_mode="m",
-                )
+        if construction == "single-step":
+            return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="s", **options(spec)))
+        if construction == "parametric":
+            node = neuron.ParametricLIFNode(init_tau=1 / (1 - spec.decay), step_mode="m", **options(spec))
+            node.w.requires_grad_(False)
+            return loop(node)
+        if construction == "sliding-psn":
+            return sliding_psn(spec, self.time_steps)
+        return self.neuron(spec, features)
 
-            def start(self, state):
-                self.lif.reset()
-                if state is not None:
-                    self.lif.v = state
 
-            def scan(self, currents, state):
-                self.start(state)
+def gradient(spec):
+    """SpikingJelly's surrogate for σ' of `spec`."""
+    from spikingjelly.activation_based import surrogate
+
+    return {
+        "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
+        "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
+        "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
+    }[spec.surrogate]()
+
+
+def options(spec) -> dict:
+    """What its neurons are given alike."""
+    return {
+        "decay_input": False,
+        "v_threshold": float(spec.threshold),
+        "v_reset": 0.0 if spec.reset == "hard" else None,
+        "detach_reset": spec.detach_reset,
+        "surrogate_function": gradient(spec),
+    }
+
+
+def loop(node):
+    """The TimeLoop of a neuron that keeps its potential itself, as its `v`."""
+    import torch
+
+    from .time_loop import TimeLoop
+
+    class Loop(TimeLoop):
+        def __init__(self):
+            super().__init__()
+            self.lif = node
+
+        def start(self, state):
+            self.lif.reset()
+            if state is not None:
+                self.lif.v = state
+
+        def scan(self, currents, state):
+            self.start(state)
+            if self.lif.step_mode == "m":
                 return self.lif(currents), self.lif.v
+            return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.lif.v
 
-            def step(self, current, state):
-                self.start(state)
-                return self.lif.single_step_forward(current), self.lif.v
+        def step(self, current, state):
+            self.start(state)
+            return self.lif.single_step_forward(current), self.lif.v
 
-        return Loop()
+    return Loop()
+
+
+def sliding_psn(spec, time_steps):
+    import torch
+    from spikingjelly.activation_based.neuron import SlidingPSN
+
+    psn = SlidingPSN(k=time_steps, surrogate_function=gradient(spec), step_mode="m")
+    psn.weight.data = float(spec.decay) ** torch.arange(time_steps - 1, -1, -1)
+    psn.bias.data = torch.tensor(-float(spec.threshold))
+    return psn.requires_grad_(False)

@@ -1,21 +1,33 @@
-"""Spyx's `PSU_LIF` step under `spyx.nn.run` (https://spyx.readthedocs.io).
+"""Spyx (https://spyx.readthedocs.io), its decay not trained.
 
-`PSU_LIF` never resets; for `soft` and `hard` the reset is applied here to the potential that it hands out. (Spyx's
-`nn.LIF` is another neuron, `soft-undecayed`, and gives its spikes one step late.)
+`default`        `PSU_LIF`, one step after the other under `spyx.nn.run`. It never resets; for `soft` and `hard` the reset is
+                 applied here to the potential that it hands out.
+`psu-parallel`   `PSU_LIF.parallel`: all steps at once by an associative scan, no reset.
+`lif`            `nn.LIF`. It fires on the potential of the step before, after which it subtracts: that is `soft-undecayed`, its
+                 spikes one step late. So it is given one step of no current more, and its first answer is dropped.
 """
 
 from .base import Case
 from .jax_adapter import JaxAdapter
 
+RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",)}
+
 
 class Spyx(JaxAdapter):
     name = "spyx"
     requires = ("jax", "spyx")
+    constructions = tuple(RESETS)
 
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
-        if spec.reset not in ("soft", "hard", "none"):
-            return f"offered here without the reset {spec.reset!r}"
+        if spec.reset not in RESETS[case.construction]:
+            return {
+                "default": f"offered here without the reset {spec.reset!r}",
+                "psu-parallel": "PSU_LIF never resets",
+                "lif": "nn.LIF only has the reset soft-undecayed",
+            }[case.construction]
+        if case.construction == "lif" and spec.detach_reset:
+            return "nn.LIF's reset is never detached"
         if spec.surrogate != "superspike" or spec.max_spikes > 1:
             return "offered here with the surrogate superspike, one spike a step"
         return super().supports(case)
@@ -23,15 +35,8 @@ class Spyx(JaxAdapter):
     def neuron(self, spec, features):
         import jax
         import spyx
-        from flax import nnx
 
-        lif = spyx.nn.PSU_LIF(
-            features,
-            beta=spec.decay,
-            threshold=spec.threshold,
-            activation=spyx.axn.superspike(k=spec.slope),
-            rngs=nnx.Rngs(0),
-        )
+        lif = made(spyx.nn.PSU_LIF, spec, features)
 
         class Step:
             def initial_state(self, batch):
@@ -43,3 +48,22 @@ class Spyx(JaxAdapter):
                 return s, {"soft": v - spec.threshold * held, "hard": v * (1 - held), "none": v}[spec.reset]
 
         return lambda currents: spyx.nn.run(Step(), currents)[0]
+
+    def lif(self, spec, features, construction):
+        import jax.numpy as jnp
+        import spyx
+
+        if construction == "psu-parallel":
+            return made(spyx.nn.PSU_LIF, spec, features).parallel
+        if construction == "lif":
+            lif = made(spyx.nn.LIF, spec, features)
+            return lambda currents: spyx.nn.run(lif, jnp.concatenate([currents, jnp.zeros_like(currents[:1])]))[0][1:]
+        return self.neuron(spec, features)
+
+
+def made(kind, spec, features):
+    import spyx
+    from flax import nnx
+
+    spike = spyx.axn.superspike(k=spec.slope)
+    return kind(features, beta=spec.decay, threshold=spec.threshold, activation=spike, rngs=nnx.Rngs(0))

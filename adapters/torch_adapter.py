@@ -10,6 +10,13 @@ from .base import Adapter, Case, Unsupported
 CXX = "clang++" if sys.platform == "darwin" else "g++"
 """What torch.compile starts where the environment variable CXX names nothing else."""
 
+COMPILE_MODES = {
+    "compile": "default",
+    "compile-reduce-overhead": "reduce-overhead",
+    "compile-max-autotune": "max-autotune",
+}
+"""Our modes that compile, and what torch.compile calls them."""
+
 
 class TorchAdapter(Adapter):
     """Subclass with `name` and `neuron`; the rest has defaults.
@@ -19,18 +26,19 @@ class TorchAdapter(Adapter):
     time in Python returns a `TimeLoop` (see `time_loop.py`): then long sequences are compiled in chunks, and the
     linear layer can be put inside the loop (construction `stepwise`).
 
-    Modes: `eager`; `compile`, torch.compile; `graph`, a CUDA graph of every phase.
+    Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`, its modes of these names,
+    on CUDA devices; `graph`, a CUDA graph of every phase.
     """
 
     requires = ("torch",)
     constructions = ("default", "stepwise")
-    modes = ("eager", "compile", "graph")
+    modes = ("eager", *COMPILE_MODES, "graph")
 
     def neuron(self, spec, features: tuple[int, ...]):
         raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
 
     def lif(self, spec, features: tuple[int, ...], construction: str):
-        """The network of workload `lif`, the neuron alone: currents (T, B, *features) → spikes of that shape."""
+        """The neuron as `construction` spells it, like `neuron`; workload `lif` is this alone."""
         return self.neuron(spec, features)
 
     def layer(self, spec, inputs: int, outputs: int, bias: bool, construction: str):
@@ -42,7 +50,7 @@ class TorchAdapter(Adapter):
         from .time_loop import Stepwise, TimeLoop
         from .torch_program import LinearNeuron
 
-        neuron = self.neuron(spec, (outputs,))
+        neuron = self.lif(spec, (outputs,), construction)
         if construction != "stepwise":
             return LinearNeuron(inputs, outputs, bias, neuron)
         if not isinstance(neuron, TimeLoop):
@@ -73,7 +81,7 @@ class TorchAdapter(Adapter):
         return super().refuses(case) or _refuses_variant(case)
 
     def program(self, case: Case):
-        if case.mode == "compile":
+        if case.mode in COMPILE_MODES:
             from .compiled import CompiledProgram as Program
         elif case.mode == "graph":
             from .cuda_graph import GraphProgram as Program
@@ -89,8 +97,10 @@ def _refuses_variant(case: Case) -> str | None:
         return "stepwise puts the linear layer into the time loop, and workload lif has no linear layer"
     if case.mode == "graph" and on_cpu:
         return "mode graph is a CUDA graph, which needs a CUDA device"
+    if case.mode in COMPILE_MODES and case.mode != "compile" and on_cpu:
+        return f"mode {case.mode} is for CUDA devices; on a CPU there is compile"
     if case.mode == "compile" and on_cpu and shutil.which(cxx := os.environ.get("CXX") or CXX) is None:
         return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
-    if case.mode == "compile" and not on_cpu and find_spec("triton") is None:
-        return "mode compile needs Triton on a CUDA device, and it is not installed"
+    if case.mode in COMPILE_MODES and not on_cpu and find_spec("triton") is None:
+        return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
     return None

@@ -37,7 +37,7 @@ class TorchProgram(Program):
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.current_scale(case.neuron)
+        self.scale = adapter.scale_of(case)
         if case.workload == "lif":
             layers = [adapter.lif(case.neuron, (case.neurons,), case.construction)]
         else:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from snnbench import __version__
+from snnbench.adapters.base import Case
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.kernels.spec import NEURONS
 
 NUMPY = Path(__file__).parent / "faulty_adapters" / "numpy_network.py"
 WRONG = Path(__file__).parent / "wrong_adapters"
 TINY = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
+EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu")
 VERBS = ["run", "plan", "check", "adapters", "doctor", "report", "init"]
 
 
@@ -115,9 +117,45 @@ def test_adapters_is_one_json_document(snnbench):
     assert adapters["torch"]["constructions"] == ["default", "stepwise"]
     for entry in adapters.values():
         assert list(entry["neurons"]) == list(NEURONS)
-        assert entry["neurons"]["soft"] is None
-        assert entry["modes"] == (["eager"] if entry["name"] in ("jax", "spyx") else ["eager", "compile", "graph"])
+        assert (entry["neurons"]["soft"] is None) == (entry["name"] not in ("bindsnet", "snntorch-ipu"))
+        assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if entry["name"] in EAGER_ONLY else 5)
         assert len(entry["source_sha256"]) == 64
+
+
+def test_adapters_lists_every_variant_with_its_neurons_or_what_it_lacks(snnbench):
+    found = document(snnbench("adapters", "--json"))
+    variants = {variant["variant"]: variant for variant in found["variants"]}
+    wanted = {
+        Case(entry["name"], construction, mode).framework_variant
+        for entry in found["adapters"]
+        for construction in entry["constructions"]
+        for mode in entry["modes"]
+    }
+    assert set(variants) == wanted and len(wanted) >= 30
+    for variant in variants.values():
+        assert variant["ready"] == (None in variant["refusals"].values()) == (variant["lacks"] is None)
+        assert variant["ready"] or "\n" not in variant["lacks"]
+    on_cpu = {name: variant["lacks"] for name, variant in variants.items() if variant["device"] == "cpu"}
+    expected = {
+        "torch": None,
+        "norse:lif": None,
+        "snntorch:state-leaky": None,
+        "spikingjelly:triton": "SpikingJelly's provider triton runs on CUDA devices only",
+        "spikingjelly:sliding-psn+graph": "mode graph is a CUDA graph, which needs a CUDA device",
+        "norse:lif+compile-max-autotune": "mode compile-max-autotune is for CUDA devices; on a CPU there is compile",
+        "bindsnet": "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove",
+        "snntorch-ipu": "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have",
+    }
+    assert expected.items() <= on_cpu.items() or found["devices"] != ["cpu"]
+    assert variants["norse:lif"]["refusals"]["hard(detach_reset=False)"] is None
+
+
+def test_adapters_prints_one_line_for_each_variant(snnbench):
+    lines = [line.split() for line in snnbench("adapters").stdout.splitlines()]
+    (ready,) = [line for line in lines if line[:1] == ["norse:lif-box-cell"]]
+    assert ready[1:4] == ["ready", "soft,", "hard,"]
+    (lacking,) = [line for line in lines if line[:1] == ["snntorch-ipu"] and line[1] != "environment"]
+    assert " ".join(lacking[1:]) == "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
 
 
 def test_adapters_shows_one_that_cannot_be_imported(snnbench):

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch._inductor import config as inductor
 
-from snnbench.adapters import TorchAdapter, compiled, registry
+from snnbench.adapters import TorchAdapter, compiled, registry, torch_adapter
 from snnbench.adapters.base import BuildFailed, Case
 from snnbench.adapters.compiled import CHUNK, LONGEST_WHOLE
 from snnbench.adapters.time_loop import TimeLoop
+from snnbench.adapters.torch_adapter import COMPILE_MODES
 from snnbench.adapters.torch_loop import TorchLoop
-from snnbench.kernels.spec import NEURONS
+from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.problem import calibrate, generate
 from snnbench.worker.proof import judge_program, limits_of, time_axis
 
@@ -105,6 +106,59 @@ def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
         assert np.allclose(gradient, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("neuron", NEURONS)
+def test_every_neuron_is_compiled(traced_only, neuron):
+    _, _, verdict = judged(TorchLoop(), Case("torch", neuron=NEURONS[neuron], **TINY | {"time_steps": 9}))
+    assert verdict.passed, verdict.findings
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("name", "construction", "neuron"),
+    [
+        ("snntorch", "state-leaky", NEURONS["none"]),
+        ("snntorch", "linear-leaky", NEURONS["none"]),
+        ("norse", "lif-box-cell", NEURONS["hard"]),
+        ("norse", "lif", NeuronSpec("hard")),
+        ("sinabs", "alphas", NEURONS["soft-undecayed"]),
+        ("rockpool", "lif-torch", NEURONS["soft"]),
+        ("rockpool", "lif-torch-without-recurrence", NEURONS["soft"]),
+        ("spikingjelly", "single-step", NEURONS["hard"]),
+        ("spikingjelly", "parametric", NEURONS["soft"]),
+        ("spikingjelly", "sliding-psn", NEURONS["none"]),
+    ],
+)
+def test_other_constructions_are_compiled(traced_only, name, construction, neuron):
+    case = Case(name, construction, neuron=neuron, **TINY)
+    _, _, verdict = judged(registry.load(registry.BUILT_IN[name]), case)
+    assert verdict.passed, verdict.findings
+
+
+def test_torch_s_own_modes_reach_torch(monkeypatch):
+    """They run on CUDA devices only; what torch is told can be heard without one."""
+    told = []
+    monkeypatch.setattr(torch, "compile", lambda function, **options: (told.append(options["mode"]), function)[1])
+    steps = []
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: steps.append(None))
+    for mode in COMPILE_MODES:
+        case = Case("torch", **TINY | {"mode": mode})
+        program = compiled.CompiledProgram(TorchLoop(), case)
+        x = program.put_input(np.zeros((3, 2, 13), np.float32))
+        result = program.forward(x)
+        program.backward(result, program.put_upstream(np.ones((3, 2, 13), np.float32), result))
+        program.inference(x)
+    assert list(dict.fromkeys(told)) == ["default", "reduce-overhead", "max-autotune"]
+    assert len(steps) == 2 * 2, "a forward and an inference of each, but none between forward and backward"
+
+
+@pytest.mark.parametrize("mode", ["compile-reduce-overhead", "compile-max-autotune"])
+def test_torch_s_own_modes_are_for_cuda(mode, monkeypatch):
+    assert TorchLoop().refuses(Case("torch", mode=mode)) == f"mode {mode} is for CUDA devices; on a CPU there is compile"
+    monkeypatch.setattr(torch_adapter, "find_spec", lambda name: None)
+    lacking = f"mode {mode} needs Triton on a CUDA device, and it is not installed"
+    assert TorchLoop().refuses(Case("torch", mode=mode, device="cuda")) == lacking
+
+
 def test_nor_have_they_at_their_real_length(traced_only):
     program, _, verdict = judged(TorchLoop(), Case("torch", **TINY | {"time_steps": 61}))
     assert verdict.passed, verdict.findings
@@ -121,7 +175,7 @@ def test_time_is_cut_only_above_fifty_steps(monkeypatch):
             loop.scan = lambda currents, state: (lengths.append(len(currents)), scan(currents, state))[1]
             return loop
 
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: function)
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     for steps in (LONGEST_WHOLE, LONGEST_WHOLE + 1):
         adapter, case = Listening(), Case("torch", **CHUNKED | {"time_steps": steps})
         program = adapter.program(case)

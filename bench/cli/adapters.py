@@ -2,36 +2,52 @@
 
 import json
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.markup import escape
 
-from .. import survey
+from snnbench.kernels.spec import NEURONS
+
+from .. import survey, variants
 from .console import output
 from .options import Adapters, Json, adapter_files
 
 
 def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
-    """List every adapter: version, environment, devices, variants, and which neurons it can spell, or why not."""
+    """List every variant of every adapter: version, environment, and the neurons it is ready for, or what it lacks."""
     found = survey.survey_adapters(adapter_files(adapter))
     environment = survey.survey_environment()
+    listed = variants.survey_variants(found, environment["devices"])
     if as_json:
         entries = [{key: value for key, value in entry.items() if key != "refusals"} for entry in found.values()]
-        print(json.dumps({"environment": environment["name"], "devices": environment["devices"], "adapters": entries}, indent=1))
+        document = {"environment": environment["name"], "devices": environment["devices"], "adapters": entries}
+        print(json.dumps(document | {"variants": [variant.as_dict() for variant in listed]}, indent=1))
         return
-    neurons = next(iter(found.values()))["neurons"]
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("framework", "version", "environment", "devices", "constructions", "modes", *neurons):
-        table.add_column(name, no_wrap=name in ("framework", "version"))
-    reasons = []
-    for entry in found.values():
-        problem = entry.get("error") or (f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None)
-        devices = ", ".join(device for device in entry["devices"] if device in environment["devices"])
-        cells = ["✓" if reason is None else "–" for reason in entry["neurons"].values()] if not problem else ["" for _ in neurons]
-        words = [", ".join(entry[key]) for key in ("constructions", "modes")]
-        table.add_row(entry["name"], entry["version"] or "", problem or environment["name"], devices, *words, *cells)
-        reasons += [f"{entry['name']}, {name}: {reason}" for name, reason in entry["neurons"].items() if reason]
     console = output()
-    console.print(table)
-    console.print("A variant is a construction and a mode, written norse:stepwise+compile; the first of each is the default.")
-    for reason in reasons:
-        console.print(f"  [dim]{reason}[/]")
+
+    def line(text: str) -> None:
+        console.print(text, soft_wrap=True)  # one line each, however long: for grep
+
+    for entry in found.values():
+        mine = [variant for variant in listed if variant.framework == entry["name"]]
+        line(f"[bold]{escape(entry['name'])}[/] {entry['version'] or ''} [dim]environment {environment['name']}[/]")
+        if "error" in entry:
+            line(f"  [red]{escape(entry['error'])}[/]")
+        width = max((len(variant.name) for variant in mine), default=0)
+        for variant in mine:
+            state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
+            line(f"  {variant.name:<{width}}  {state if variant.lacks is None else f'[dim]{escape(variant.lacks)}[/]'}")
+        for names, reason in _refusals(mine):
+            line(f"  [dim]no {escape(names)}: {escape(reason)}[/]")
+        line("")
+    ready = sum(variant.lacks is None for variant in listed)
+    line(f"{len(listed)} variants, {ready} of them ready. A variant is a construction and a mode.")
+
+
+def _refusals(mine: list[variants.Variant]) -> list[tuple[str, str]]:
+    """Why variants that are ready for some neuron have not all the named ones: (neurons, reason), each reason once."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for variant in mine:
+        if variant.lacks is None:
+            for name in NEURONS:
+                if reason := variant.refusals[name]:
+                    by_reason.setdefault(reason, {})[name] = None
+    return [(", ".join(names), reason) for reason, names in by_reason.items()]

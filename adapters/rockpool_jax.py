@@ -1,0 +1,69 @@
+"""Rockpool's `LIFJax` (https://rockpool.ai): `lax.scan` over time under `vmap` over the batch, batch first.
+
+As shipped it multiplies by an N × N matrix of zero recurrent weights at every step and adds noise of strength 0. Its synapse,
+which decays the input before use, is switched off as in `rockpool:lif-torch`. It has no argument for a surrogate: the function
+`step_pwl` of its module is replaced while the network is traced, and put back.
+"""
+
+import importlib
+import math
+from contextlib import contextmanager
+
+from .base import Case
+from .jax_adapter import JaxAdapter
+from .surrogates import jax_spike
+
+SYNAPSE_OFF = -44
+"""Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this one comes out right to the
+last bit; most others are off by 1e-6."""
+
+
+class RockpoolJax(JaxAdapter):
+    name = "rockpool-jax"
+    requires = ("jax", "rockpool.nn.modules")
+    distribution = "rockpool"
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset != "soft" or spec.detach_reset:
+            return "Rockpool's neurons only subtract, with gradient"
+        if spec.decay == 1:
+            return "LIFJax always leaks"
+        if case.precision == "fp16":
+            return "switching LIFJax's synapse off takes currents 2⁴⁴ times as large, which fp16 cannot hold"
+        return super().supports(case)
+
+    def current_scale(self, spec) -> float:
+        return 2.0**-SYNAPSE_OFF
+
+    def neuron(self, spec, features):
+        import jax.numpy as jnp
+        from rockpool.nn.modules import LIFJax
+
+        spike = jax_spike(spec)
+        lif = LIFJax(
+            features[-1],
+            tau_mem=jnp.array(-1 / math.log(spec.decay)),
+            tau_syn=jnp.array(-1 / (SYNAPSE_OFF * math.log(2))),
+            threshold=jnp.array(float(spec.threshold)),
+            bias=jnp.array(0.0),
+            max_spikes_per_dt=float(spec.max_spikes),
+            dt=1.0,
+        )
+
+        def spikes(currents):
+            with surrogate(lambda v, threshold, window, most: spike(v)):
+                return lif(currents.swapaxes(0, 1))[0].swapaxes(0, 1)
+
+        return spikes
+
+
+@contextmanager
+def surrogate(step):
+    """`step(v, threshold, window, max_spikes)` in place of `step_pwl`, where `LIFJax` looks it up; then as before."""
+    module = importlib.import_module("rockpool.nn.modules.jax.lif_jax")
+    before, module.step_pwl = module.step_pwl, step
+    try:
+        yield
+    finally:
+        module.step_pwl = before

@@ -1,0 +1,18 @@
+"""snnTorch on Graphcore's IPUs (https://snntorch.readthedocs.io): a row without figures, for what it runs on cannot be had.
+
+The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with its surrogates and compiles them for IPUs when
+first imported. `poptorch` is not on PyPI: it comes with Graphcore's Poplar SDK.
+"""
+
+from .base import Case
+from .torch_adapter import TorchAdapter
+
+
+class SnnTorchIpu(TorchAdapter):
+    name = "snntorch-ipu"
+    distribution = "snntorch-ipu"
+    constructions = ("default",)
+    modes = ("eager",)
+
+    def supports(self, case: Case) -> str:
+        return "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
