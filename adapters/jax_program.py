@@ -19,6 +19,17 @@ def linear(parameters, x):
     return currents if bias is None else currents + bias
 
 
+def _layer(adapter, case):
+    """A pure function (parameters, x) → spikes."""
+    features = (case.neurons,)
+    if case.workload == "linear-lif" and not case.native:
+        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
+    neuron = adapter.native(features) if case.native else adapter.neuron(case.neuron, features)
+    if case.workload == "lif":
+        return lambda parameters, currents: neuron(currents)
+    return lambda parameters, x: neuron(linear(parameters, x))
+
+
 @dataclass
 class Result:
     x: Any
@@ -33,15 +44,9 @@ class JaxProgram(Program):
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.current_scale(case.neuron)
+        self.scale = adapter.scale_of(case)
         self.parameters: list = []
-        if case.workload == "lif":
-            neuron = adapter.neuron(case.neuron, (case.neurons,))
-            self.layers = [lambda parameters, currents: neuron(currents)]
-        else:
-            self.layers = [
-                adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
-            ]
+        self.layers = [_layer(adapter, case) for _ in range(case.layers)]
         self.compiling = CompileClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)

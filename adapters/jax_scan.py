@@ -11,7 +11,7 @@ class JaxScan(JaxAdapter):
     def supports(self, case: Case) -> str | None:
         if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
-        return super().supports(case)
+        return None
 
     def neuron(self, spec, features):
         import jax

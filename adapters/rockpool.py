@@ -67,3 +67,32 @@ class Rockpool(TorchAdapter):
                 return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
 
         return Spikes()
+
+    def native(self, features):
+        """LIFTorch(N): synapse and membrane of 20 ms at steps of 1 ms, many spikes a step, surrogate StepPWL.
+
+        Source: the class that Rockpool's tutorial "Training a spiking network with Torch" is about, with the defaults of
+        `rockpool.nn.modules.LIFTorch`. A spike subtracts θ; each step also multiplies by the (N, N) matrix of zeros that the
+        class keeps where it is not recurrent. Time constants, thresholds and biases are trained along.
+        """
+        import torch
+        from rockpool.nn.modules import LIFTorch
+
+        from .base import Unsupported
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lif = LIFTorch(features[-1])
+
+            @property
+            def state(self):
+                return self.lif.vmem
+
+            def forward(self, currents):
+                if self.lif.threshold.dtype != torch.float32:
+                    raise Unsupported("LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights")
+                self.lif.reset_state()
+                return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+
+        return Spikes()

@@ -46,3 +46,24 @@ class SnnTorch(TorchAdapter):
                 return spike, mem
 
         return Loop()
+
+    def native(self, features):
+        """Leaky(beta=0.95): β = 0.95, subtracts θ undecayed and detached, surrogate atan(2).
+
+        Source: snnTorch's tutorial 5, "Training Spiking Neural Networks with snntorch" (docs/tutorials/tutorial_5.rst), and
+        the defaults of `snntorch.Leaky`. The linear layer stands before the loop over time, not in it as in the tutorial.
+        """
+        import torch
+        from snntorch import Leaky
+
+        from .time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.leaky = Leaky(beta=0.95)
+
+            def step(self, current, mem):
+                return self.leaky(current, torch.zeros_like(current) if mem is None else mem)
+
+        return Loop()

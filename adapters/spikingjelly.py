@@ -59,3 +59,27 @@ class SpikingJelly(TorchAdapter):
                 return self.lif.single_step_forward(current), self.lif.v
 
         return Loop()
+
+    def native(self, features):
+        """LIFNode(tau=2, ATan()): v + (x − v)/2, to zero with gradient, surrogate atan(2).
+
+        Source: SpikingJelly's tutorial "Single Fully Connected Layer SNN to Classify MNIST" and its code
+        (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of `LIFNode`. All steps are given at once
+        (`step_mode="m"`), which its documentation recommends.
+        """
+        from spikingjelly.activation_based import neuron, surrogate
+
+        from .time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.lif = neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m")
+
+            def scan(self, currents, state):
+                self.lif.reset()
+                if state is not None:
+                    self.lif.v = state
+                return self.lif(currents), self.lif.v
+
+        return Loop()

@@ -37,20 +37,25 @@ class TorchProgram(Program):
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.current_scale(case.neuron)
-        if case.workload == "lif":
-            layers = [adapter.lif(case.neuron, (case.neurons,), case.construction)]
-        else:
-            layers = [
-                adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
-            ]
-        self.layers = torch.nn.ModuleList(layers).to(self.device, self.dtype)
+        self.scale = adapter.scale_of(case)
+        self.layers = torch.nn.ModuleList(self._layer() for _ in range(case.layers)).to(self.device, self.dtype)
         self.calls = list(self.layers)
-        pairs = [] if case.workload == "lif" else [adapter.parameters(layer) for layer in self.layers]
+        pairs = [] if case.workload == "lif" else [self._parameters(layer) for layer in self.layers]
         self.weights = [weight for weight, _ in pairs]
         self.biases = [bias for _, bias in pairs]
         self.parameters = [p for p in self.weights + self.biases if p is not None]
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if case.precision == "amp-bf16" else nullcontext()
+
+    def _layer(self):
+        adapter, case, features = self.adapter, self.case, (self.case.neurons,)
+        if case.workload == "lif":
+            return adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
+        if case.native:
+            return LinearNeuron(case.neurons, case.neurons, case.bias, adapter.native(features))
+        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
+
+    def _parameters(self, layer):
+        return (layer.linear.weight, layer.linear.bias) if self.case.native else self.adapter.parameters(layer)
 
     @property
     def device_clock(self):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import NATIVE, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -41,14 +41,18 @@ def _quantity(value, units, wanted):
     return float(match[1]) * units[match[2]]
 
 
-def parse_neuron(value: Any) -> NeuronSpec:
+NAMED_NEURONS = {**NEURONS, NATIVE.label(): NATIVE}
+
+
+def parse_neuron(value: Any) -> NeuronSpec | Native:
     """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
-    if isinstance(value, NeuronSpec):
+    if isinstance(value, NeuronSpec | Native):
         return value
     if isinstance(value, str):
-        if value not in NEURONS:
-            raise ValueError(f"must be one of {', '.join(NEURONS)}, or a table of a neuron's fields{nearest(value, NEURONS)}")
-        return NEURONS[value]
+        if value not in NAMED_NEURONS:
+            names = ", ".join(NAMED_NEURONS)
+            raise ValueError(f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}")
+        return NAMED_NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
     kinds = {field.name: field.type for field in fields(NeuronSpec)}
@@ -77,7 +81,8 @@ Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
 Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
-    NeuronSpec, BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NEURONS)] | dict[str, bool | float | str])
+    NeuronSpec | Native,
+    BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str]),
 ]
 
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import Case, Native
 from snnbench.kernels.spec import NeuronSpec
 
 from .config import ConfigError, Experiment, nearest, parse_neuron
@@ -92,7 +92,7 @@ def _matches(case: Case, entry: dict) -> bool:
     for key, wanted in entry.items():
         options = wanted if isinstance(wanted, list) else [wanted]
         value = getattr(case, key)
-        if isinstance(value, NeuronSpec):
+        if key == "neuron":
             options = [parse_neuron(option) for option in options]
         if value not in options:
             return False
@@ -113,7 +113,9 @@ def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
 
 
 def _text(value) -> str:
-    return value.label() if isinstance(value, NeuronSpec) else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, NeuronSpec | Native):
+        return value.label()
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def order(cases: list[PlannedCase], rounds: int, seed: int) -> list[tuple[int, PlannedCase]]:
