@@ -116,7 +116,7 @@ class Adapter(ABC):
         """What `native` computes, in one line; None if there is none."""
         if type(self).native is Adapter.native:
             return None
-        return (type(self).native.__doc__ or "").strip().partition("\n")[0]
+        return (type(self).native.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
     def scale_of(self, case: Case) -> float:
         """`current_scale`; a native neuron keeps the scaling that its framework gives it."""

@@ -62,6 +62,10 @@ class Rockpool(TorchAdapter):
                     max_spikes_per_dt=torch.tensor(float(spec.max_spikes)),
                 )
 
+            @property
+            def state(self):
+                return self.lif.vmem
+
             def forward(self, currents):
                 self.lif.reset_state()
                 return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
@@ -91,7 +95,9 @@ class Rockpool(TorchAdapter):
 
             def forward(self, currents):
                 if self.lif.threshold.dtype != torch.float32:
-                    raise Unsupported("LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights")
+                    raise Unsupported(
+                        "LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights"
+                    )
                 self.lif.reset_state()
                 return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .base import Gradients, Program
+from .state import STEPS, state_dtype
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
@@ -158,7 +159,16 @@ class TorchProgram(Program):
         ]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
         dtype = str(result.borders[-1].dtype).removeprefix("torch.")
-        return {"output_dtype": dtype, "warnings": warnings, **self.adapter.facts(self.case)}
+        seen = {"output_dtype": dtype, "state_dtype": self._state_dtype(result.x)}
+        return {**seen, "warnings": warnings, **self.adapter.facts(self.case)}
+
+    @torch.no_grad()
+    def _state_dtype(self, x):
+        """Of the first layer, run step by step: what a compiler keeps between steps can not be seen."""
+        if self.case.mode == "compile":
+            return None
+        with self.autocast:
+            return state_dtype(self.layers[0], x[:STEPS])
 
     def compile_facts(self):
         seconds = self.adapter.compile_seconds()

@@ -14,7 +14,7 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-FRAMEWORK = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?)?$"
+FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
 
 
 class ConfigError(Exception):
@@ -97,7 +97,9 @@ def _axis(kind, *default):
 class Grid(_Table):
     """Every combination is one case."""
 
-    framework: Annotated[list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], or all")]
+    framework: Annotated[
+        list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], name:*, all or all:*")
+    ]
     device: Annotated[list[Device] | None, Field(min_length=1, default=None, description="default: cuda if there is one")]
     workload: _axis(Literal["linear-lif", "lif"], "linear-lif")
     neuron: _axis(Neuron, NEURONS["soft"])
@@ -166,6 +168,8 @@ def _apply(values: dict, setting: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # so that measure.budget=1s needs no quotes inside the shell's
+    if key.strip().startswith("grid.") and not isinstance(value, list):
+        value = [value]  # nor grid.neuron=native brackets
     *tables, last = key.strip().split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -201,7 +205,7 @@ def _wanted(first: dict) -> str:
         return "is empty; name at least one value or leave the key out"
     if kind == "string_pattern_mismatch":
         return {
-            FRAMEWORK: "must look like 'norse', 'norse:compile' or 'norse:construction+mode'",
+            FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
             r"^(cpu|cuda(:\d+)?)$": "must be 'cpu', 'cuda' or 'cuda:0'",
         }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
     return {

@@ -68,13 +68,18 @@ def canonical(case: Case) -> Case:
 
 
 def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `all` as every adapter's default. Raises ConfigError."""
-    if text == "all" and "all" not in adapters:
-        return [(name, adapter["constructions"][0], "eager") for name, adapter in adapters.items()]
+    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions; `all` as every adapter.
+
+    Raises ConfigError.
+    """
     name, _, variant = text.partition(":")
+    if name == "all" and "all" not in adapters and variant in ("", "*"):
+        return [found for each in adapters for found in resolve_framework(f"{each}:{variant}", adapters, where)]
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
     adapter = adapters[name]
+    if variant == "*":
+        return [(name, construction, "eager") for construction in adapter["constructions"]]
     construction, mode = adapter["constructions"][0], "eager"
     for word in filter(None, re.split(r"\+", variant)):
         if word in adapter["modes"]:
