@@ -184,6 +184,12 @@ def test_every_round_holds_every_case_in_an_order_of_its_own():
         ("norse:stepwise+compile", [("norse", "stepwise", "compile")]),
         ("block", [("block", "block", "eager")]),
         ("all", [("torch", "default", "eager"), ("norse", "default", "eager"), ("block", "block", "eager")]),
+        ("block:*", [("block", "block", "eager"), ("block", "stepwise", "eager")]),
+        (
+            "all:*",
+            [("torch", "default", "eager")]
+            + [(name, construction, "eager") for name in ("norse", "block") for construction in ADAPTERS[name]["constructions"]],
+        ),
     ],
 )
 def test_a_framework_is_named_with_its_variant(text, variants):
@@ -197,6 +203,7 @@ def test_a_framework_is_named_with_its_variant(text, variants):
         ("norse:stepwize", "norse has no 'stepwize'; did you mean 'stepwise'\\?"),
         ("torch:compile", "torch has no 'compile'.*\\(it has default, eager\\)"),
         ("norse:stepwise+block", "norse has no 'block'"),
+        ("al:*", "here = 'al:\\*': unknown framework"),
     ],
 )
 def test_an_unknown_framework_or_variant_is_named(text, words):

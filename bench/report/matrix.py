@@ -44,10 +44,10 @@ def _table(device: str, rows: list[Row]) -> str:
 
 
 def _general(rows: list[Row]) -> dict[str, str]:
-    """Precisions in which nothing was proved, for one and the same reason."""
+    """Precisions that nobody can do, for one and the same reason."""
     reasons = defaultdict(set)
     for row in rows:
-        reasons[row.case.precision].add("" if row.sound else reason_of(row))
+        reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
     told = {precision: next(iter(found)) for precision, found in reasons.items() if len(found) == 1}
     return {precision: told[precision] for precision in PRECISIONS if told.get(precision)}
 
