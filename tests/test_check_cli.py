@@ -113,8 +113,10 @@ def test_adapters_is_one_json_document(snnbench):
     assert set(adapters) == set(BUILT_IN)
     assert "cpu" in found["devices"]
     assert adapters["torch"]["constructions"] == ["default", "stepwise"]
+    assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
+    assert adapters["norse"]["neurons"]["native"] is None
     for entry in adapters.values():
-        assert list(entry["neurons"]) == list(NEURONS)
+        assert list(entry["neurons"]) == [*NEURONS, "native"]
         assert entry["neurons"]["soft"] is None
         assert entry["modes"] == (["eager"] if entry["name"] in ("jax", "spyx") else ["eager", "compile", "graph"])
         assert len(entry["source_sha256"]) == 64
