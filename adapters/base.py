@@ -22,6 +22,22 @@ class BuildFailed(Exception):
 
 
 @dataclass(frozen=True)
+class Native:
+    """In place of a NeuronSpec: what a framework's own tutorial gives. Another neuron in each, so that nothing ranks them."""
+
+    native: bool = True
+
+    def label(self) -> str:
+        return "native"
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+NATIVE = Native()
+
+
+@dataclass(frozen=True)
 class Case:
     """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons)."""
 
@@ -30,7 +46,7 @@ class Case:
     mode: str = "eager"
     device: str = "cpu"
     workload: str = "linear-lif"
-    neuron: NeuronSpec = field(default_factory=NeuronSpec)
+    neuron: NeuronSpec | Native = field(default_factory=NeuronSpec)
     layers: int = 1
     neurons: int = 256
     time_steps: int = 50
@@ -47,12 +63,17 @@ class Case:
         parts = [part for part, default in ((self.construction, "default"), (self.mode, "eager")) if part != default]
         return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
 
+    @property
+    def native(self) -> bool:
+        return isinstance(self.neuron, Native)
+
     def as_dict(self) -> dict:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict) -> "Case":
-        return cls(**{**values, "neuron": NeuronSpec(**values["neuron"])})
+        neuron = values["neuron"]
+        return cls(**{**values, "neuron": Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)})
 
 
 @dataclass
@@ -83,9 +104,23 @@ class Adapter(ABC):
         """The factor by which currents must be multiplied because the framework divides its input by it."""
         return 1.0
 
+    def native(self, features: tuple[int, ...]) -> Any:
+        """The tutorial's neuron with its defaults, spelled like `neuron`: its own surrogate, reset, scaling and output.
+
+        Optional. The first line of its docstring says what it computes and stands in reports; the rest names the source.
+        """
+        raise Unsupported(f"{self.name} has no native neuron")
+
+    @property
+    def native_description(self) -> str | None:
+        """What `native` computes, in one line; None if there is none."""
+        if type(self).native is Adapter.native:
+            return None
+        return (type(self).native.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+
     def scale_of(self, case: Case) -> float:
-        """`current_scale` of a case; for constructions that scale differently."""
-        return self.current_scale(case.neuron)
+        """`current_scale`, for constructions that scale differently; a native neuron keeps the scaling of its framework."""
+        return 1.0 if case.native else self.current_scale(case.neuron)
 
     def refuses(self, case: Case) -> str | None:
         """`supports` plus what the harness itself can tell from the declarations above."""
@@ -97,12 +132,21 @@ class Adapter(ABC):
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
+        if case.native:
+            return self._refuses_native(case)
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
         if reason is None and not is_power_of_two(scale := self.scale_of(case)):
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         return reason
+
+    def _refuses_native(self, case: Case) -> str | None:
+        if self.native_description is None:
+            return f"{self.name} has no native neuron"
+        if case.construction != self.constructions[0]:
+            return f"a native neuron stands behind one Linear, as in construction {self.constructions[0]!r}"
+        return None
 
     @abstractmethod
     def prepare(self, case: Case, threads: int) -> None:

@@ -33,7 +33,8 @@ class Fused(TorchAdapter):
     def facts(self, case: Case) -> dict:
         from snnbench.kernels.neuron import backends
 
-        return {"backend": backends.choose(*_tensors_of(case), _requested(case.construction))}
+        backend = backends.choose(*_tensors_of(case), _requested(case.construction))
+        return {"backend": backend, "state_dtype": "float32"}  # whatever the formats in memory: see kernels/neuron
 
     def compile_seconds(self) -> float:
         from snnbench.kernels.neuron import cache

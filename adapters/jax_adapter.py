@@ -29,10 +29,10 @@ class JaxAdapter(Adapter):
         neuron = self.lif(spec, (outputs,), construction)
         return lambda parameters, x: neuron(linear(parameters, x))
 
-    def supports(self, case: Case) -> str | None:
+    def refuses(self, case: Case) -> str | None:
         if case.precision == "amp-bf16":
             return "JAX has no autocast; use bf16"
-        return None
+        return super().refuses(case)
 
     def prepare(self, case: Case, threads: int) -> None:
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""

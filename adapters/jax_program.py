@@ -19,6 +19,17 @@ def linear(parameters, x):
     return currents if bias is None else currents + bias
 
 
+def _layer(adapter, case):
+    """A pure function (parameters, x) → spikes."""
+    features = (case.neurons,)
+    if case.workload == "linear-lif" and not case.native:
+        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
+    neuron = adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
+    if case.workload == "lif":
+        return lambda parameters, currents: neuron(currents)
+    return lambda parameters, x: neuron(linear(parameters, x))
+
+
 @dataclass
 class Result:
     x: Any
@@ -35,13 +46,7 @@ class JaxProgram(Program):
         self.dtype = DTYPES[case.precision]
         self.scale = adapter.scale_of(case)
         self.parameters: list = []
-        if case.workload == "lif":
-            neuron = adapter.lif(case.neuron, (case.neurons,), case.construction)
-            self.layers = [lambda parameters, currents: neuron(currents)]
-        else:
-            self.layers = [
-                adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
-            ]
+        self.layers = [_layer(adapter, case) for _ in range(case.layers)]
         self.compiling = CompileClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
@@ -157,7 +162,9 @@ class JaxProgram(Program):
         return _bytes(result.borders[-1]) + _bytes(result.gradients)
 
     def facts(self, result):
-        return {"output_dtype": str(result.borders[-1].dtype), "warnings": []}
+        traced = jax.make_jaxpr(lambda x: self._network(self.parameters, x)[0])(result.x)
+        carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
+        return {"output_dtype": str(result.borders[-1].dtype), "state_dtype": carried, "warnings": []}
 
     def compile_facts(self):
         return {"compile_s": self.compiling.seconds}
@@ -212,6 +219,19 @@ class JaxMemory:
         """(bytes in use at reset, most bytes in use since the start, most bytes reserved since the start)."""
         stats = self.device.memory_stats()
         return self.before, stats["peak_bytes_in_use"], stats.get("peak_bytes_reserved", stats["peak_bytes_in_use"])
+
+
+def _carried_dtypes(jaxpr):
+    """Formats of the floating-point numbers that the program's own scans hand from step to step."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "scan":
+            first = equation.params["num_consts"]
+            carried = equation.invars[first : first + equation.params["num_carry"]]
+            yield from (str(v.aval.dtype) for v in carried if jnp.issubdtype(v.aval.dtype, jnp.floating))
+            continue
+        for value in equation.params.values():
+            if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
+                yield from _carried_dtypes(inner)
 
 
 def _device(name):

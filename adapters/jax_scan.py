@@ -18,7 +18,7 @@ class JaxScan(JaxAdapter):
             return "a hard reset after a count of spikes is not defined"
         if case.construction == "associative-scan" and case.neuron.reset != "none":
             return "only without a reset is the recurrence linear, as an associative scan needs"
-        return super().supports(case)
+        return None
 
     def neuron(self, spec, features):
         import jax

@@ -80,6 +80,27 @@ class Norse(TorchAdapter):
 
         return Spikes()
 
+    def native(self, features):
+        """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient, surrogate superspike.
+
+        Source: the spiking classifier in Norse's README, from its MNIST tutorial (norse.github.io/notebooks), whose `LIFCell()`
+        is applied to every time step by `norse.torch.LIF()`, and the defaults of `LIFParameters`. Their `alpha` of 100 is
+        ignored by Norse 1.1.
+        """
+        from norse.torch import LIF
+
+        from .time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.lif = LIF()
+
+            def scan(self, currents, state):
+                return self.lif(currents, state)
+
+        return Loop()
+
 
 def common_parameters(spec):
     """What `LIF` and `LIFBox` call the same."""

@@ -10,7 +10,7 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 
 import math
 
-from .base import Case
+from .base import Case, Unsupported
 from .surrogates import derivative
 from .torch_adapter import TorchAdapter
 
@@ -58,6 +58,24 @@ class Rockpool(TorchAdapter):
             del lif.w_rec
         return from_rest(lif)
 
+    def native(self, features):
+        """LIFTorch(N): synapse and membrane of 20 ms at steps of 1 ms, many spikes a step, surrogate StepPWL.
+
+        Source: the class that Rockpool's tutorial "Training a spiking network with Torch" is about, with the defaults of
+        `rockpool.nn.modules.LIFTorch`. A spike subtracts θ; each step also multiplies by the (N, N) matrix of zeros that the
+        class keeps where it is not recurrent. Time constants, thresholds and biases are trained along.
+        """
+        import torch
+        from rockpool.nn.modules import LIFTorch
+
+        def refuse_short_formats(module, inputs):
+            if module.lif.threshold.dtype != torch.float32:
+                raise Unsupported("LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights")
+
+        spikes = from_rest(LIFTorch(features[-1]))
+        spikes.register_forward_pre_hook(refuse_short_formats)
+        return spikes
+
 
 def constant(value):
     import torch
@@ -102,6 +120,10 @@ def from_rest(lif):
         def __init__(self):
             super().__init__()
             self.lif = lif
+
+        @property
+        def state(self):
+            return self.lif.vmem
 
         def forward(self, currents):
             self.lif.reset_state()

@@ -31,7 +31,7 @@ class RockpoolJax(JaxAdapter):
             return "LIFJax always leaks"
         if case.precision == "fp16":
             return "switching LIFJax's synapse off takes currents 2⁴⁴ times as large, which fp16 cannot hold"
-        return super().supports(case)
+        return None
 
     def current_scale(self, spec) -> float:
         return 2.0**-SYNAPSE_OFF

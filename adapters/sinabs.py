@@ -74,3 +74,27 @@ class Sinabs(TorchAdapter):
                 return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
 
         return Loop()
+
+    def native(self, features):
+        """LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
+
+        Source: Sinabs' tutorial "Choosing a neuron model" (docs/tutorials/neuron_models.ipynb) and the defaults of
+        `sinabs.layers.LIF`. Its time constant is trained along.
+        """
+        import sinabs.layers
+
+        from .time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.lif = sinabs.layers.LIF(tau_mem=40.0, norm_input=False)
+
+            def scan(self, currents, state):
+                if state is None:
+                    self.lif.reset_states()
+                else:
+                    self.lif.v_mem = state
+                return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
+
+        return Loop()

@@ -72,6 +72,27 @@ class SnnTorch(TorchAdapter):
         neuron = {"threshold": spec.threshold, "spike_grad": gradient(spec)}
         return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **neuron)
 
+    def native(self, features):
+        """Leaky(beta=0.95): β = 0.95, subtracts θ undecayed and detached, surrogate atan(2).
+
+        Source: snnTorch's tutorial 5, "Training Spiking Neural Networks with snntorch" (docs/tutorials/tutorial_5.rst), and
+        the defaults of `snntorch.Leaky`. The linear layer stands before the loop over time, not in it as in the tutorial.
+        """
+        import torch
+        from snntorch import Leaky
+
+        from .time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.leaky = Leaky(beta=0.95)
+
+            def step(self, current, mem):
+                return self.leaky(current, torch.zeros_like(current) if mem is None else mem)
+
+        return Loop()
+
 
 def gradient(spec):
     """snnTorch's surrogate for σ' of `spec`."""

@@ -62,6 +62,17 @@ class SpikingJelly(TorchAdapter):
             return sliding_psn(spec, self.time_steps)
         return self.neuron(spec, features)
 
+    def native(self, features):
+        """LIFNode(tau=2, ATan()): v + (x − v)/2, to zero with gradient, surrogate atan(2).
+
+        Source: SpikingJelly's tutorial "Single Fully Connected Layer SNN to Classify MNIST" and its code
+        (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of `LIFNode`. All steps are given at once
+        (`step_mode="m"`), which its documentation recommends.
+        """
+        from spikingjelly.activation_based import neuron, surrogate
+
+        return loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
+
 
 def gradient(spec):
     """SpikingJelly's surrogate for σ' of `spec`."""

@@ -30,7 +30,7 @@ class Spyx(JaxAdapter):
             return "nn.LIF's reset is never detached"
         if spec.surrogate != "superspike" or spec.max_spikes > 1:
             return "offered here with the surrogate superspike, one spike a step"
-        return super().supports(case)
+        return None
 
     def neuron(self, spec, features):
         import jax
@@ -59,6 +59,18 @@ class Spyx(JaxAdapter):
             lif = made(spyx.nn.LIF, spec, features)
             return lambda currents: spyx.nn.run(lif, jnp.concatenate([currents, jnp.zeros_like(currents[:1])]))[0][1:]
         return self.neuron(spec, features)
+
+    def native(self, features):
+        """nn.LIF(triangular): β by neuron about 0.5, subtracts θ undecayed, spikes one step late, surrogate triangular.
+
+        Source: Spyx's tutorial "Your first SNN" (docs/tutorials/first-snn.md) and the defaults of `spyx.nn.LIF`. Its β, drawn
+        with seed 0 here, is trained in the tutorial and a constant here.
+        """
+        import spyx
+        from flax import nnx
+
+        lif = spyx.nn.LIF(features, activation=spyx.axn.triangular(), rngs=nnx.Rngs(0))
+        return lambda currents: spyx.nn.run(lif, currents)[0]
 
 
 def made(kind, spec, features):

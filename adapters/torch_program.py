@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .base import Gradients, Program
+from .state import STEPS, state_dtype
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
@@ -38,19 +39,24 @@ class TorchProgram(Program):
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
         self.scale = adapter.scale_of(case)
-        if case.workload == "lif":
-            layers = [adapter.lif(case.neuron, (case.neurons,), case.construction)]
-        else:
-            layers = [
-                adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in range(case.layers)
-            ]
-        self.layers = torch.nn.ModuleList(layers).to(self.device, self.dtype)
+        self.layers = torch.nn.ModuleList(self._layer() for _ in range(case.layers)).to(self.device, self.dtype)
         self.calls = list(self.layers)
-        pairs = [] if case.workload == "lif" else [adapter.parameters(layer) for layer in self.layers]
+        pairs = [] if case.workload == "lif" else [self._parameters(layer) for layer in self.layers]
         self.weights = [weight for weight, _ in pairs]
         self.biases = [bias for _, bias in pairs]
         self.parameters = [p for p in self.weights + self.biases if p is not None]
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if case.precision == "amp-bf16" else nullcontext()
+
+    def _layer(self):
+        adapter, case, features = self.adapter, self.case, (self.case.neurons,)
+        if case.workload == "lif":
+            return adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
+        if case.native:
+            return LinearNeuron(case.neurons, case.neurons, case.bias, adapter.native(features))
+        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
+
+    def _parameters(self, layer):
+        return (layer.linear.weight, layer.linear.bias) if self.case.native else self.adapter.parameters(layer)
 
     @property
     def device_clock(self):
@@ -153,7 +159,16 @@ class TorchProgram(Program):
         ]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
         dtype = str(result.borders[-1].dtype).removeprefix("torch.")
-        return {"output_dtype": dtype, "warnings": warnings, **self.adapter.facts(self.case)}
+        seen = {"output_dtype": dtype, "state_dtype": self._state_dtype(result.x)}
+        return {**seen, "warnings": warnings, **self.adapter.facts(self.case)}
+
+    @torch.no_grad()
+    def _state_dtype(self, x):
+        """Of the first layer, run step by step: what a compiler keeps between steps can not be seen."""
+        if self.case.mode == "compile":
+            return None
+        with self.autocast:
+            return state_dtype(self.layers[0], x[:STEPS])
 
     def compile_facts(self):
         seconds = self.adapter.compile_seconds()

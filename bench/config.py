@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import NATIVE, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-FRAMEWORK = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?)?$"
+FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
 
 
 class ConfigError(Exception):
@@ -41,14 +41,18 @@ def _quantity(value, units, wanted):
     return float(match[1]) * units[match[2]]
 
 
-def parse_neuron(value: Any) -> NeuronSpec:
+NAMED_NEURONS = {**NEURONS, NATIVE.label(): NATIVE}
+
+
+def parse_neuron(value: Any) -> NeuronSpec | Native:
     """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
-    if isinstance(value, NeuronSpec):
+    if isinstance(value, NeuronSpec | Native):
         return value
     if isinstance(value, str):
-        if value not in NEURONS:
-            raise ValueError(f"must be one of {', '.join(NEURONS)}, or a table of a neuron's fields{nearest(value, NEURONS)}")
-        return NEURONS[value]
+        if value not in NAMED_NEURONS:
+            names = ", ".join(NAMED_NEURONS)
+            raise ValueError(f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}")
+        return NAMED_NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
     kinds = {field.name: field.type for field in fields(NeuronSpec)}
@@ -77,7 +81,8 @@ Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
 Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
-    NeuronSpec, BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NEURONS)] | dict[str, bool | float | str])
+    NeuronSpec | Native,
+    BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str]),
 ]
 
 
@@ -92,7 +97,9 @@ def _axis(kind, *default):
 class Grid(_Table):
     """Every combination is one case."""
 
-    framework: Annotated[list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], or all")]
+    framework: Annotated[
+        list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], name:*, all or all:*")
+    ]
     device: Annotated[list[Device] | None, Field(min_length=1, default=None, description="default: cuda if there is one")]
     workload: _axis(Literal["linear-lif", "lif"], "linear-lif")
     neuron: _axis(Neuron, NEURONS["soft"])
@@ -161,6 +168,8 @@ def _apply(values: dict, setting: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # so that measure.budget=1s needs no quotes inside the shell's
+    if key.strip().startswith("grid.") and not isinstance(value, list):
+        value = [value]  # nor grid.neuron=native brackets
     *tables, last = key.strip().split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -196,7 +205,7 @@ def _wanted(first: dict) -> str:
         return "is empty; name at least one value or leave the key out"
     if kind == "string_pattern_mismatch":
         return {
-            FRAMEWORK: "must look like 'norse', 'norse:compile' or 'norse:construction+mode'",
+            FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
             r"^(cpu|cuda(:\d+)?)$": "must be 'cpu', 'cuda' or 'cuda:0'",
         }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
     return {

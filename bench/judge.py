@@ -48,11 +48,14 @@ def limits(precision: str, spec: NeuronSpec, inputs: int, time_steps: int, batch
 
 @dataclass
 class Verdict:
-    """Findings are reasons to reject, in words; empty means the same network. Errors are the largest over layers."""
+    """Findings are reasons to reject, in words; empty means the same network. Errors are the largest over layers.
+
+    Decisions that no oracle judged are None.
+    """
 
     findings: list[str] = field(default_factory=list)
-    wrong_decisions: float = 0.0
-    distance: float = 0.0
+    wrong_decisions: float | None = 0.0
+    distance: float | None = 0.0
     errors: dict[str, float] = field(default_factory=dict)
     firing_rate: float | None = None
 
@@ -73,7 +76,7 @@ def judge(problem, x: np.ndarray, borders: list[np.ndarray], gradients, limit: L
         where = f" of layer {index + 1}" if len(borders) > 1 else ""
         if border.shape != shape:
             verdict.findings.append(f"spikes{where} have shape {border.shape}, not (T, B, N) = {shape}")
-        elif finding := _not_spikes(problem.spec, border):
+        elif finding := not_spikes(border, problem.spec.max_spikes):
             verdict.findings.append(f"spikes{where} {finding}")
     if verdict.findings:
         return verdict
@@ -99,13 +102,14 @@ def _layers_apart(judged, x, borders):
     return layers
 
 
-def _not_spikes(spec: NeuronSpec, border: np.ndarray) -> str | None:
+def not_spikes(border: np.ndarray, most: float) -> str | None:
+    """Why an output (T, B, N) holds no spikes, up to `most` a step; None if it does."""
     if not np.isfinite(border).all():
         return "hold NaN or infinity"
     if not np.array_equal(border, np.round(border)):
         return "are not whole numbers"
-    if border.min() < 0 or border.max() > spec.max_spikes:
-        return f"lie between {border.min():g} and {border.max() + 0.0:g}, not 0 and {spec.max_spikes} (several spikes a step?)"
+    if border.min() < 0 or border.max() > most:
+        return f"lie between {border.min():g} and {border.max() + 0.0:g}, not 0 and {most} (several spikes a step?)"
     return None
 
 

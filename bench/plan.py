@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import Case, Native
 from snnbench.kernels.spec import NeuronSpec
 
 from .config import ConfigError, Experiment, nearest, parse_neuron
@@ -68,13 +68,18 @@ def canonical(case: Case) -> Case:
 
 
 def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `all` as every adapter's default. Raises ConfigError."""
-    if text == "all" and "all" not in adapters:
-        return [(name, adapter["constructions"][0], "eager") for name, adapter in adapters.items()]
+    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions; `all` as every adapter.
+
+    Raises ConfigError.
+    """
     name, _, variant = text.partition(":")
+    if name == "all" and "all" not in adapters and variant in ("", "*"):
+        return [found for each in adapters for found in resolve_framework(f"{each}:{variant}", adapters, where)]
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
     adapter = adapters[name]
+    if variant == "*":
+        return [(name, construction, "eager") for construction in adapter["constructions"]]
     construction, mode = adapter["constructions"][0], "eager"
     for word in filter(None, re.split(r"\+", variant)):
         if word in adapter["modes"]:
@@ -92,7 +97,7 @@ def _matches(case: Case, entry: dict) -> bool:
     for key, wanted in entry.items():
         options = wanted if isinstance(wanted, list) else [wanted]
         value = getattr(case, key)
-        if isinstance(value, NeuronSpec):
+        if key == "neuron":
             options = [parse_neuron(option) for option in options]
         if value not in options:
             return False
@@ -113,7 +118,9 @@ def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
 
 
 def _text(value) -> str:
-    return value.label() if isinstance(value, NeuronSpec) else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, NeuronSpec | Native):
+        return value.label()
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def order(cases: list[PlannedCase], rounds: int, seed: int) -> list[tuple[int, PlannedCase]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from snnbench.adapters.base import Case
-from snnbench.kernels.spec import NeuronSpec
+from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from . import oracle
 from .rounding import round_to
@@ -78,10 +78,15 @@ def proved(case: Case) -> Case:
     return case
 
 
+def spec_of(case: Case) -> NeuronSpec:
+    """The neuron that weights are calibrated for; a native one has no equations here, and gets the weights of `soft`."""
+    return NEURONS["soft"] if case.native else case.neuron
+
+
 def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
     keys = ("workload", "layers", "neurons", "time_steps", "batch", "precision", "input", "bias", "seed")
-    values = {key: getattr(case, key) for key in keys} | {"neuron": case.neuron.as_dict()}
+    values = {key: getattr(case, key) for key in keys} | {"neuron": spec_of(case).as_dict()}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -104,7 +109,7 @@ def generate(case: Case, gains: list[float]) -> Problem:
         kept[rows] = 1
         upstream *= kept
     return Problem(
-        spec=case.neuron,
+        spec=spec_of(case),
         weights=weights,
         biases=biases,
         input=round_to(first, precision),
@@ -116,7 +121,7 @@ def generate(case: Case, gains: list[float]) -> Problem:
 
 def calibrate(case: Case) -> list[float]:
     """One gain per layer, found in float64 on at most 100 steps, 4 items and 512 neurons."""
-    spec = case.neuron.with_reset("soft")
+    spec = spec_of(case).with_reset("soft")
     x = _input(case, INPUT)[:100, :4].astype(np.float64)
     if case.workload == "lif":
         return [_gain(spec, x[..., :512])]

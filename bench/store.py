@@ -30,7 +30,7 @@ class Samples(BaseModel):
 
 
 class Part(BaseModel):
-    """One part of a case: import, problem, build, first_call, memory, proof, the timed phases, recheck, ceilings."""
+    """One part of a case: import, problem, build, first_call, excitation, memory, proof, the timed phases, recheck, ceilings."""
 
     model_config = ConfigDict(extra="forbid")
     status: str | None = None

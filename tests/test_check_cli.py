@@ -115,8 +115,10 @@ def test_adapters_is_one_json_document(snnbench):
     assert set(adapters) == set(BUILT_IN)
     assert "cpu" in found["devices"]
     assert adapters["torch"]["constructions"] == ["default", "stepwise"]
+    assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
+    assert adapters["norse"]["neurons"]["native"] is None
     for entry in adapters.values():
-        assert list(entry["neurons"]) == list(NEURONS)
+        assert list(entry["neurons"]) == [*NEURONS, "native"]
         assert (entry["neurons"]["soft"] is None) == (entry["name"] not in ("bindsnet", "snntorch-ipu"))
         assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if entry["name"] in EAGER_ONLY else 5)
         assert len(entry["source_sha256"]) == 64

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snnbench.adapters.base import NATIVE
 from snnbench.config import (
     ConfigError,
     check_reference,
@@ -127,7 +128,7 @@ def test_a_folder_is_no_config(tmp_path):
         ("=3", ["--set =3", "must look like"]),
         ("name.x=3", ["--set name.x=3", "name is not a table"]),
         ("grid.neurns=[3]", ["grid.neurns", "did you mean 'neurons'"]),
-        ("grid.neurons=3", ["grid.neurons = 3", "must be a list"]),
+        ("grid.neurons=three", ["grid.neurons = 'three'", "whole number"]),
         ("measure.budget=soon", ["measure.budget = 'soon'", "'60s'"]),
     ],
 )
@@ -166,6 +167,13 @@ def test_a_wrong_adapter_reference_is_named(tmp_path, reference):
 def test_shipped_configs_load(path):
     experiment = load_config(path)
     assert experiment.name == path.stem
+
+
+def test_one_value_of_an_axis_needs_no_brackets_on_the_command_line(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "a"')
+    grid = load_config(path, ["grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*"]).grid
+    assert (grid.neuron, grid.neurons, grid.framework) == ([NATIVE], [97], ["torch:*"])
 
 
 def test_defaults_are_the_design_s(tmp_path):
@@ -235,6 +243,6 @@ def test_values_of_exclude_are_checked(tmp_path, entry, words):
 def test_the_schema_takes_texts_where_configs_have_them():
     definitions = json_schema()["$defs"]
     neuron = definitions["Grid"]["properties"]["neuron"]["items"]["anyOf"]
-    assert {"enum": list(NEURONS), "type": "string"} in neuron
+    assert {"enum": [*NEURONS, "native"], "type": "string"} in neuron
     measure = definitions["Measure"]["properties"]
     assert [measure[key]["type"] for key in ("budget", "timeout", "host_memory")] == ["string"] * 3

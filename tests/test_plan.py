@@ -1,11 +1,12 @@
 """The grid becomes cases; their ids, their order and what is left out."""
 
 import itertools
+import json
 from dataclasses import fields, replace
 
 import pytest
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import NATIVE, Case
 from snnbench.config import ConfigError, Experiment
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.plan import (
@@ -118,12 +119,14 @@ def test_every_field_changes_the_id():
     assert set(OTHER_NEURON) == {field.name for field in fields(NeuronSpec)}
     variants = [replace(Case("torch"), **{key: value}) for key, value in OTHER.items()]
     variants += [Case("torch", neuron=replace(NeuronSpec(), **{key: value})) for key, value in OTHER_NEURON.items()]
+    variants.append(Case("torch", neuron=NATIVE))
     assert len({case_id(case) for case in [Case("torch"), *variants]}) == 1 + len(variants)
 
 
-def test_a_case_survives_the_way_through_json():
-    case = Case(**OTHER)
-    assert Case.from_dict(case.as_dict()) == case
+@pytest.mark.parametrize("neuron", [NEURONS["hard"], NATIVE])
+def test_a_case_survives_the_way_through_json(neuron):
+    case = replace(Case(**OTHER), neuron=neuron)
+    assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,7 @@ def test_a_case_survives_the_way_through_json():
         ({"neurons": [31, 97], "framework": "norse"}, {("torch", 31), ("torch", 97)}),
         ({"neuron": "hard"}, {("torch", 31), ("norse", 31), ("torch", 97), ("norse", 97)}),
         ({"neuron": ["hard", {"reset": "soft"}]}, set()),
+        ({"neuron": ["native"]}, {("torch", 31), ("norse", 31), ("torch", 97), ("norse", 97)}),
         ({"bias": True, "neurons": 31}, {("torch", 97), ("norse", 97)}),
     ],
 )
@@ -180,6 +184,12 @@ def test_every_round_holds_every_case_in_an_order_of_its_own():
         ("norse:stepwise+compile", [("norse", "stepwise", "compile")]),
         ("block", [("block", "block", "eager")]),
         ("all", [("torch", "default", "eager"), ("norse", "default", "eager"), ("block", "block", "eager")]),
+        ("block:*", [("block", "block", "eager"), ("block", "stepwise", "eager")]),
+        (
+            "all:*",
+            [("torch", "default", "eager")]
+            + [(name, construction, "eager") for name in ("norse", "block") for construction in ADAPTERS[name]["constructions"]],
+        ),
     ],
 )
 def test_a_framework_is_named_with_its_variant(text, variants):
@@ -193,6 +203,7 @@ def test_a_framework_is_named_with_its_variant(text, variants):
         ("norse:stepwize", "norse has no 'stepwize'; did you mean 'stepwise'\\?"),
         ("torch:compile", "torch has no 'compile'.*\\(it has default, eager\\)"),
         ("norse:stepwise+block", "norse has no 'block'"),
+        ("al:*", "here = 'al:\\*': unknown framework"),
     ],
 )
 def test_an_unknown_framework_or_variant_is_named(text, words):

@@ -1,29 +1,31 @@
-"""The README's table is made from committed records, never typed. `python tests/test_readme.py` writes it anew."""
+"""The README's tables are made from committed records, never typed. `python tests/test_readme.py` writes it anew."""
 
 import re
 from pathlib import Path
 
 from snnbench.report.files import read_results
 from snnbench.report.markdown import markdown_text
+from snnbench.report.matrix import matrix_text
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (table|coverage): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+TEXT = {"table": markdown_text, "coverage": matrix_text}
 
 
 def generated(text: str) -> str:
     def table(match):
-        results = read_results([ROOT / match[2]])
-        assert results.rows, f"no records in {match[2]}"
+        results = read_results([ROOT / match[3]])
+        assert results.rows, f"no records in {match[3]}"
         assert not results.unreadable, results.unreadable
-        return f"{match[1]}\n{markdown_text(results.rows)}\n{match[4]}"
+        return f"{match[1]}\n{TEXT[match[2]](results.rows)}\n{match[5]}"
 
     return BLOCK.sub(table, text)
 
 
 def test_tables_are_generated_from_committed_records():
     text = README.read_text(encoding="utf-8")
-    assert BLOCK.search(text)
+    assert {match[2] for match in BLOCK.finditer(text)} == set(TEXT)
     assert text == generated(text)
 
 

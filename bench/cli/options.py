@@ -35,8 +35,8 @@ def load_plan(config: Path, settings: list[str], only: str, references: list[str
             experiment.grid.framework.append(entry["name"])
     cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
     planned = survey.plan_cases(cases, adapters, environment["devices"])
-    if "all" in experiment.grid.framework:
-        named = {text.partition(":")[0] for text in experiment.grid.framework}
+    named = {text.partition(":")[0] for text in experiment.grid.framework}
+    if "all" in named:
         for item in planned:
             item.named = item.case.framework in named
     if only:

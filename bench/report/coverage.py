@@ -93,8 +93,8 @@ class Conditions:
 
 
 def reason_of(row: Row) -> str:
-    """Why a row is not ranked; empty if it is."""
-    if row.reason or row.rankable:
+    """Why a row has no figures; empty if it has."""
+    if row.reason or row.sound:
         return row.reason or ""
     if row.status != "ok":
         return MEANINGS.get(row.status, row.status)
@@ -114,7 +114,7 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict]] = defaultdict(dict)
     for row in rows:
-        word = row.status if row.status != "ok" or row.rankable else "ok, not ranked"
+        word = row.status if row.status != "ok" or row.sound else "ok, not ranked"
         said = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
         kind = KINDS[row.status] if word == row.status else "limit"
         cells[row.case.framework_variant][conditions.index(row)] = {"word": word, "kind": kind, "rank": row.rank, "title": said}
@@ -128,7 +128,7 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict:
             for status in STATUSES
             if counts[status]
         ],
-        "endings": _endings([row for row in rows if not row.rankable], conditions),
+        "endings": _endings([row for row in rows if not row.sound], conditions),
     }
 
 

@@ -12,7 +12,8 @@ from ..worker.phases import PHASES
 from .rows import Row
 
 CASE_COLUMNS = [field.name for field in fields(Case)]
-NEURON_COLUMNS = [f"neuron_{field.name}" for field in fields(NeuronSpec)]
+SPEC_FIELDS = [field.name for field in fields(NeuronSpec)]
+NEURON_COLUMNS = [f"neuron_{name}" for name in SPEC_FIELDS]
 
 
 def _phase_columns(phase: str) -> list[str]:
@@ -38,6 +39,8 @@ COLUMNS = [
     "grad_error",
     "wrong_decisions",
     "firing_rate",
+    "native",
+    "input_scale",
     "floor_s",
     "roofline",
     "import_s",
@@ -47,6 +50,7 @@ COLUMNS = [
     "recompiles",
     "first_call_s",
     "output_dtype",
+    "state_dtype",
     "backend",
     "device_clock",
     "threads",
@@ -71,11 +75,14 @@ def columns_of(row: Row) -> dict[str, object]:
     proof's networks left out; it is a part of `first_call_s` and of warm-up, and what torch finds out of the machine's
     compiler at first use is a part of `build_s`. `graph_breaks` counts where torch.compile gave up and went back to Python,
     `recompiles` how often it compiled a piece again because something that it had relied on was different.
-    `backend` is the kernel that ran, where a framework chooses between several.
+    `backend` is the kernel that ran, where a framework chooses between several. `native` says what a native neuron computes,
+    `input_scale` how many times stronger than the others' its input was, so that it fires. `output_dtype` and `state_dtype`
+    are those of the spikes handed out and of what a neuron carries from step to step; the latter is unknown where nobody
+    can see it, as in what a compiler made.
     """
     case, first, proof = row.case, row.first, row.own_size or {}
     values = {name: getattr(case, name) for name in CASE_COLUMNS} | {"neuron": case.neuron.label()}
-    values |= {f"neuron_{name}": value for name, value in case.neuron.as_dict().items()}
+    values |= {f"neuron_{name}": None if case.native else getattr(case.neuron, name) for name in SPEC_FIELDS}
     for phase in PHASES:
         figure = row.estimates.get(phase)
         figures = [figure.median, figure.low, figure.high] if figure else [None] * 3
@@ -100,14 +107,16 @@ def columns_of(row: Row) -> dict[str, object]:
         "spike_mismatch": first.facts.get("spike_mismatch"),
         "grad_error": proof.get("grad_error"),
         "wrong_decisions": proof.get("wrong_decisions"),
-        "firing_rate": proof.get("firing_rate"),
+        "firing_rate": row.firing_rate,
+        "native": first.facts.get("native"),
+        "input_scale": first.facts.get("input_scale"),
         "floor_s": floor,
         "roofline": floor / step.median if floor and step else None,
         "import_s": row.part_seconds("import"),
         "build_s": row.part_seconds("build"),
         **{name: first.facts.get(name) for name in ("compile_s", "graph_breaks", "recompiles")},
         "first_call_s": row.part_seconds("first_call"),
-        "output_dtype": first.facts.get("output_dtype"),
+        **{name: first.facts.get(name) for name in ("output_dtype", "state_dtype")},
         "backend": first.facts.get("backend"),
         "device_clock": sampled.device_clock if sampled else None,
         "threads": first.measure["threads"],

@@ -38,7 +38,8 @@ def html_text(rows: list[Row], name: str, unreadable: list[str]) -> str:
         trust=trust(rows, conditions, columns, unreadable),
         fixed=conditions.fixed,
         coverage=coverage(rows, conditions),
-        times=[_times(group, conditions, columns) for group in groups],
+        times=[_times(group, conditions, columns) for group in groups if not group[0].case.native],
+        natives=[_natives(group, conditions) for group in groups if group[0].case.native],
         phases=PHASES,
         memory=[table for group in groups for table in _memory(group, conditions, columns)],
         no_memory=[conditions.name(row) for row in rows if row.status == "ok" and not row.first.memory],
@@ -69,6 +70,25 @@ def _times(group: list[Row], conditions: Conditions, columns: dict[int, dict]) -
         "ticks": axis.ticks if axis else [],
         "ranked": [entry for entry in entries if entry["rank"]],
         "unranked": [entry for entry in entries if not entry["rank"]],
+    }
+
+
+def _natives(group: list[Row], conditions: Conditions) -> dict:
+    return {
+        "index": conditions.index(group[0]),
+        "title": conditions.short(group[0]) or conditions.full(group[0]),
+        "full": conditions.full(group[0]),
+        "lines": [
+            {
+                "variant": row.case.framework_variant,
+                "status": row.status,
+                "kind": KINDS[row.status],
+                "said": row.first.facts.get("native") if row.sound else shorten(reason_of(row), LONGEST_REASON, placeholder=" …"),
+                "rate": units.share(row.firing_rate),
+                "times": [units.seconds(row.estimates[name].median) if _shown(row, name) else "" for name in PHASES],
+            }
+            for row in group
+        ],
     }
 
 
@@ -139,7 +159,7 @@ def _proofs(group: list[Row], conditions: Conditions, columns: dict[int, dict]) 
 
 
 def _allowed(case: Case) -> str:
-    if case.precision not in PRECISIONS:
+    if case.precision not in PRECISIONS or case.native:
         return ""
     limits = limits_of(proved(case))
     gradients = " / ".join(dict.fromkeys(units.error(float(e)) for e in (limits.gradient, limits.bias_gradient)))

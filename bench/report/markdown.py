@@ -4,6 +4,7 @@ from . import units
 from .coverage import Conditions, reason_of
 from .rows import Row
 
+NATIVE_HEADS = ("framework", "step", "95 % interval", "forward", "backward", "memory", "firing rate", "neuron", "status")
 HEADS = ("#", "framework", "step", "95 % interval", "× best", "forward", "backward", "memory", "status")
 
 
@@ -13,12 +14,21 @@ def markdown_text(rows: list[Row]) -> str:
 
 
 def _table(title: str, group: list[Row]) -> str:
-    lines = [f"**{title}**", "", _line(HEADS), _line(["--:", ":--", *["--:"] * 6, ":--"])]
-    return "\n".join([*lines, *(_line(_cells(row)) for row in group), ""])
+    if group[0].case.native:
+        lines = [f"**{title}**, not ranked", "", line(NATIVE_HEADS), line([":--", *["--:"] * 6, ":--", ":--"])]
+        return "\n".join([*lines, *(line(_native_cells(row)) for row in group), ""])
+    lines = [f"**{title}**", "", line(HEADS), line(["--:", ":--", *["--:"] * 6, ":--"])]
+    return "\n".join([*lines, *(line(_cells(row)) for row in group), ""])
+
+
+def _native_cells(row: Row) -> list[str]:
+    _, framework, step, interval, _, *others, status = _cells(row)
+    cells = [framework, step, interval, *others, units.share(row.firing_rate)]
+    return [*cells, row.first.facts.get("native") or "", status]
 
 
 def _cells(row: Row) -> list[str]:
-    step, forward, backward = (row.estimates.get(p) if row.rankable else None for p in ("step", "forward", "backward"))
+    step, forward, backward = (row.estimates.get(p) if row.sound else None for p in ("step", "forward", "backward"))
     return [
         str(row.rank or ""),
         row.case.framework_variant,
@@ -32,5 +42,6 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _line(cells) -> str:
+def line(cells) -> str:
+    """One line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

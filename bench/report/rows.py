@@ -44,9 +44,19 @@ class Row:
         return bool(self.first.proof and self.first.proof["passed"])
 
     @property
-    def rankable(self) -> bool:
-        """Proved, nothing refused, and a step time in hand."""
+    def sound(self) -> bool:
+        """Proved, nothing refused, and a step time in hand: its figures may be shown."""
         return self.status == "ok" and self.proved and "step" in self.estimates
+
+    @property
+    def rankable(self) -> bool:
+        """Sound, and the same network as others: a native neuron is another in every framework."""
+        return self.sound and not self.case.native
+
+    @property
+    def firing_rate(self) -> float | None:
+        """Spikes per neuron and step at the case's own size."""
+        return (self.own_size or {}).get("firing_rate")
 
     def phase_status(self, phase: str) -> str | None:
         found = [record.parts[phase].status for record in self.records if phase in record.parts]

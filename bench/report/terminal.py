@@ -21,6 +21,8 @@ COLUMNS = {
     "status": 54,
 }
 """Names, and the least width of a terminal in which each is shown."""
+NATIVE_COLUMNS = {name: least for name, least in COLUMNS.items() if name not in ("#", "× best")} | {"firing rate": 0}
+"""Native neurons differ from framework to framework, so that there is nothing to rank."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
@@ -31,7 +33,7 @@ def print_tables(rows: list[Row], console: Console) -> None:
         console.print(f"[bold]{escape(conditions.full(group[0]))}[/]", highlight=False)
         console.print(_table(group, console.width))
         for row in group:
-            if reason := reason_of(row):
+            if reason := row.first.facts.get("native") if row.sound and row.case.native else reason_of(row):
                 console.print(f"  {escape(row.case.framework_variant)}: {escape(reason)}", highlight=False)
         console.print()
 
@@ -39,7 +41,8 @@ def print_tables(rows: list[Row], console: Console) -> None:
 def _table(group: list[Row], width: int) -> Table:
     """Columns that do not fit are left out, the least needed first."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    kept = [name for name, least in COLUMNS.items() if width >= least]
+    columns = NATIVE_COLUMNS if group[0].case.native else COLUMNS
+    kept = [name for name, least in columns.items() if width >= least]
     for name in kept:
         table.add_column(name, justify="left" if name in ("framework", "status") else "right", no_wrap=True)
     for row in group:
@@ -49,7 +52,7 @@ def _table(group: list[Row], width: int) -> Table:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    figures = {phase: row.estimates.get(phase) if row.rankable else None for phase in ("step", "forward", "backward")}
+    figures = {phase: row.estimates.get(phase) if row.sound else None for phase in ("step", "forward", "backward")}
     step = figures["step"]
     return {
         "#": str(row.rank or ""),
@@ -59,5 +62,6 @@ def _cells(row: Row) -> dict[str, str]:
         "× best": f"{row.ratio:.2f}" if row.ratio else "",
         **{name: units.seconds(figures[name].median) if figures[name] else "" for name in ("forward", "backward")},
         "memory": units.size(row.peak_memory),
+        "firing rate": units.share(row.firing_rate),
         "status": f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]",
     }

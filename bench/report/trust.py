@@ -54,6 +54,13 @@ def trust(rows: list[Row], conditions: Conditions, columns: dict[int, dict], unr
 
     proof = "Every ranked row was first proved to compute the same network as the float64 oracle: same spikes, same gradients."
     say("good" if ranked else "doubt", f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip())
+    if natives := [row for row in rows if row.sound and row.case.native]:
+        told = "each framework's own neuron, proved to have the right time axis and held against no oracle"
+        say(
+            "note",
+            f"{_count(len(natives), 'native case')} stand in tables of their own, never ranked: {told}.",
+            map(names, natives),
+        )
     refused = {status: [row for row in rows if row.status == status] for status in REFUSED}
     if failed := refused["check_failed"]:
         say("doubt", f"{_count(len(failed), 'case')} refused because the proof failed (check_failed).", map(names, failed))

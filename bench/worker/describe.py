@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, distributions, version
 
 from snnbench.adapters import registry
-from snnbench.adapters.base import Case
+from snnbench.adapters.base import NATIVE, Case
 from snnbench.kernels.spec import NEURONS
 
 from .errors import describe
@@ -36,7 +36,8 @@ def _describe(reference: str, cases: list[Case]) -> dict:
         "modes": list(adapter.modes),
         "devices": list(adapter.devices),
         "neurons": {
-            name: _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for name, spec in NEURONS.items()
+            spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec))
+            for spec in (*NEURONS.values(), NATIVE)
         },
         "refusals": [_refusal(adapter, case) for case in mine],
         "source_sha256": registry.source_hash(reference),

@@ -18,6 +18,7 @@ from .free import free_run, read_free_run
 from .limits import ATTEMPTS, use_cores
 from .measure import sample, seconds
 from .memory import host_memory_probe, host_peak_bytes, weigh
+from .native import excited
 from .phases import PHASES, phases
 from .proof import limits_of, prove
 from .recheck import recheck
@@ -57,6 +58,8 @@ class Worker:
         adapter = self._import()
         program, problem, free = self._build(adapter)
         inputs, upstream = self._first_call(program, problem, free, adapter)
+        if self.case.native:
+            problem, inputs = self._excite(program, problem)
         parts = phases(program, inputs, upstream)
         if self.first_round:
             self._weigh(program, parts)
@@ -125,7 +128,7 @@ class Worker:
             result = program.forward(inputs[0])
             program.wait(result)
             took = time.perf_counter() - start
-            facts = {**program.facts(result), "spike_mismatch": free.mismatch(program.spikes(result)[-1], problem.rows)}
+            facts = program.facts(result) | self._compared(program, result, problem, free, adapter)
             upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)
@@ -142,6 +145,18 @@ class Worker:
             self.emit({"part": "first_call", "status": status, "reason": text, "facts": facts})
         gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
+
+    def _compared(self, program, result, problem, free, adapter) -> dict:
+        """What the first spikes say beside the oracle's own; for a native neuron, which has none, what it is."""
+        if self.case.native:
+            return {"native": adapter.native_description}
+        return {"spike_mismatch": free.mismatch(program.spikes(result)[-1], problem.rows)}
+
+    def _excite(self, program, problem):
+        with self._part("excitation", "error"):
+            problem, factor = excited(program, problem)
+        self.emit({"part": "excitation", "facts": {"input_scale": factor}})
+        return problem, [program.put_input(problem.input), program.put_input(problem.other_input)]
 
     def _first_call_failed(self, start, error, adapter):
         if status := errors.declared(error):
@@ -188,7 +203,7 @@ class Worker:
                 measured[name] = samples
                 x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
-                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case))
+                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case), self.case.native)
                 told = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
                 self.emit({"part": name, **told, **found})
                 result = None

@@ -1,0 +1,71 @@
+"""Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
+
+from collections import Counter, defaultdict
+
+from snnbench.adapters.base import PRECISIONS
+
+from ..config import NAMED_NEURONS
+from .coverage import Conditions, reason_of
+from .markdown import line
+from .rows import Row
+
+SHORT = ("bf16", "fp16", "amp-bf16")
+REFUSED = "✗"
+
+
+def matrix_text(rows: list[Row]) -> str:
+    """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
+
+    A cell names the precisions in which the network was proved and timed; a star says that the state is float32 in spite of a
+    shorter format. Reasons that hold for a whole precision are said once.
+    """
+    tables = defaultdict(list)
+    for row in rows:
+        tables[row.case.device].append(row)
+    return "\n".join(_table(device, members) for device, members in sorted(tables.items()))
+
+
+def _table(device: str, rows: list[Row]) -> str:
+    cells = defaultdict(list)
+    for row in rows:
+        cells[row.case.framework_variant, row.case.neuron.label()].append(row)
+    found = {row.case.neuron.label() for row in rows}
+    neurons = [*(name for name in NAMED_NEURONS if name in found), *sorted(found - set(NAMED_NEURONS))]
+    general = _general(rows)
+    notes: dict[str, int] = {}
+    lines = [line(["framework", *neurons]), line([":--"] * (1 + len(neurons)))]
+    for variant in sorted({row.case.framework_variant for row in rows}):
+        members = [cells.get((variant, neuron), []) for neuron in neurons]
+        lines.append(line([variant, *(_cell(cell, general, notes) for cell in members)]))
+    told = [f"* {precision}: {reason}" for precision, reason in general.items()]
+    told += [f"{number}. {reason}" for reason, number in notes.items()]
+    title = f"**{device}**: {' · '.join(text for text in Conditions(rows).fixed if text != device)}"
+    return "\n".join([title, "", *lines, "", *told, ""])
+
+
+def _general(rows: list[Row]) -> dict[str, str]:
+    """Precisions that nobody can do, for one and the same reason."""
+    reasons = defaultdict(set)
+    for row in rows:
+        reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
+    told = {precision: next(iter(found)) for precision, found in reasons.items() if len(found) == 1}
+    return {precision: told[precision] for precision in PRECISIONS if told.get(precision)}
+
+
+def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:
+    rows = sorted(
+        (row for row in rows if row.case.precision not in general), key=lambda row: PRECISIONS.index(row.case.precision)
+    )
+    words, reasons = [], Counter()
+    for row in rows:
+        precision = row.case.precision
+        if row.sound:
+            words.append(precision + ("\\*" if precision in SHORT and row.first.facts.get("state_dtype") == "float32" else ""))
+            continue
+        if row.status != "unsupported":
+            words.append(f"{precision} {REFUSED}")
+        reasons[reason_of(row)] += 1
+    for reason in reasons:
+        notes.setdefault(reason, len(notes) + 1)
+    marks = " ".join(f"<sup>{number}</sup>" for number in sorted(notes[reason] for reason in reasons))
+    return (", ".join(words) or ("–" if rows else "")) + marks
