@@ -23,6 +23,10 @@ BUILT_IN = {
     "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
     "spyx": "snnbench.adapters.spyx:Spyx",
     "jax": "snnbench.adapters.jax_scan:JaxScan",
+    "lava-dl": "snnbench.adapters.lava_dl:LavaDl",
+    "spikingjelly-cupy": "snnbench.adapters.spikingjelly_cupy:SpikingJellyCupy",
+    "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",
+    "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
 }
 
 ENTRY_POINT_GROUP = "snnbench.adapters"

@@ -26,8 +26,6 @@ class PlannedCase:
     adapter: dict
     status: str | None = None
     reason: str | None = None
-    named: bool = True
-    """False if the framework came into the plan through `all`: then nobody insists that it is installed."""
 
     @property
     def id(self) -> str:
@@ -68,9 +66,12 @@ def canonical(case: Case) -> Case:
 
 
 def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `all` as every adapter's default. Raises ConfigError."""
+    """`name:construction+mode` as (name, construction, mode); `all` as the default of everything that is installed here.
+
+    Raises ConfigError.
+    """
     if text == "all" and "all" not in adapters:
-        return [(name, adapter["constructions"][0], "eager") for name, adapter in adapters.items()]
+        return [(name, entry["constructions"][0], "eager") for name, entry in adapters.items() if not entry["lacking"]]
     name, _, variant = text.partition(":")
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")

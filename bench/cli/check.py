@@ -16,14 +16,17 @@ from ..config import ConfigError, nearest, parse_duration, parse_neuron
 from ..plan import resolve_framework
 from ..report import units
 from .console import messages, output
-from .options import Adapters, Json, adapter_files
+from .options import Adapters, Json, adapter_files, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
 
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile [default: all].", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False
+        ),
     ] = None,
     neuron: Annotated[
         list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)
@@ -43,8 +46,11 @@ def check(
 ) -> None:
     """Prove that frameworks compute the same network as the float64 oracle, without timing anything."""
     files = adapter_files(adapter)
-    found = survey.survey_adapters(files)
-    wanted = names or [name for name, entry in found.items() if not files or entry["reference"] in files]
+    environment = survey.survey_environment()
+    found = survey.survey_adapters(files, environment)
+    if not names and not files:
+        tell_left_out(found)
+    wanted = names or [name for name, entry in found.items() if entry["reference"] in files or not (files or entry["lacking"])]
     for name in wanted:
         if (bare := name.partition(":")[0]) not in found:
             raise ConfigError(f"unknown framework {bare!r}{nearest(bare, found)} (there are {', '.join(found)})")
@@ -58,7 +64,6 @@ def check(
         cases = [proving.checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
-    environment = survey.survey_environment()
     progress, console = messages(), output()
     results = []
     for planned in survey.plan_cases(cases, found, environment["devices"]):
@@ -72,7 +77,7 @@ def check(
         for result in results:
             if result.status not in ("ok", "unsupported"):
                 console.print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", soft_wrap=True)
-    raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
+    raise typer.Exit(_exit_code([r.status for r in results]))
 
 
 def _neuron(value):
@@ -82,10 +87,7 @@ def _neuron(value):
         raise ConfigError(f"--neuron {value}: {error}") from None
 
 
-def _exit_code(statuses: list[str], named: bool) -> int:
-    """A framework that is not installed is an error only to somebody who asked for it."""
-    if not named:
-        statuses = [status for status in statuses if status != "env_error"]
+def _exit_code(statuses: list[str]) -> int:
     if "check_failed" in statuses:
         return exit_codes.REJECTED
     if any(status not in ("ok", "unsupported") for status in statuses):
