@@ -158,7 +158,7 @@ def _install(environment: Environment) -> Iterator[Progress]:
         is_done = "kept" if step.key in finished else None
         yield from _step(environment, step.name, number, of, is_done, lambda e, step=step: _pip(e, step))
         if not is_done:
-            if unmet := needs.unmet_after(recipe.needs, environment.python, step):
+            if unmet := needs.unmet_after(recipe.needs, environment.python, environment.site_packages):
                 _remove(environment)
                 raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")
             finished = [*finished, step.key]
@@ -307,9 +307,8 @@ def remove(environment: Environment) -> bool:
     """Delete an environment; False if there was none. Raises ConfigError if it is being made."""
     if not environment.folder.exists():
         return False
-    with _locked(environment) as lock:
+    with _locked(environment):
         _remove(environment)
-        Path(lock.lock_file).unlink(missing_ok=True)
     with suppress(OSError):
         environment.folder.parent.rmdir()
     return True
@@ -334,6 +333,8 @@ def _locked(environment: Environment):
     try:
         yield lock
     finally:
+        if not environment.folder.exists():
+            Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 

@@ -6,9 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .recipes import Step
-
-WORDS = {"nvcc": "nvcc, CUDA's compiler", "cuda-torch": "a torch for CUDA"}
+WORDS = {"nvcc": "nvcc (CUDA's compiler)", "cuda-torch": "a torch for CUDA"}
 
 
 def in_words(needs: tuple[str, ...]) -> str:
@@ -22,9 +20,9 @@ def unmet_before(needs: tuple[str, ...]) -> str | None:
     return None
 
 
-def unmet_after(needs: tuple[str, ...], python: Path, step: Step) -> str | None:
-    """What is needed and was not among what `step` has installed."""
-    if "cuda-torch" not in needs or not any(pin.startswith("torch==") for pin in step.install):
+def unmet_after(needs: tuple[str, ...], python: Path, site_packages: Path) -> str | None:
+    """What is needed and turns out to be otherwise once it is installed."""
+    if "cuda-torch" not in needs or not (site_packages / "torch").is_dir():
         return None
     code = "import torch; print(torch.__version__, torch.version.cuda or '')"
     seen = subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.split()

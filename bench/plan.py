@@ -71,7 +71,7 @@ def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[
     Raises ConfigError.
     """
     if text == "all" and "all" not in adapters:
-        return [(name, entry["constructions"][0], "eager") for name, entry in adapters.items() if not entry["lacking"]]
+        return [(name, entry["constructions"][0], "eager") for name, entry in adapters.items() if not entry.get("lacking")]
     name, _, variant = text.partition(":")
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")

@@ -24,9 +24,7 @@ VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False
-        ),
+        typer.Argument(help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False),
     ] = None,
     neuron: Annotated[
         list[str] | None, typer.Option(help=f"Neurons [default: all]: {', '.join(NEURONS)}.", show_default=False)
