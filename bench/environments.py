@@ -4,6 +4,7 @@ An environment is a folder with the marker `snnbench.json`, which is written las
 which steps are finished. Whatever is without its marker is not used.
 """
 
+import csv
 import json
 import os
 import shutil
@@ -76,11 +77,6 @@ class Environment:
         version = "python{}.{}".format(*sys.version_info)
         paths = sorted(self.folder.glob("lib/python3.*/site-packages"))
         return paths[-1] if paths else self.folder / "lib" / version / "site-packages"
-
-    @property
-    def created(self) -> bool:
-        """Whether somebody made it, whatever became of it."""
-        return (self.folder / MARKER).exists()
 
     @property
     def command(self) -> str:
@@ -256,10 +252,8 @@ def describe(environment: Environment, references: list[str], cases: list[dict])
     """What a worker in the environment says of it and of adapters. Raises NotMade if it gives no answer."""
     job = {"references": references, "cases": cases, "environment": environment.name}
     with temporary_scratch() as folder:
-        surroundings = worker_environment("cpu", 0)
-        outcome = launch(
-            "describe", job, folder / "describe", CHECK_TIMEOUT, CHECK_MEMORY, surroundings, python=environment.python
-        )
+        surroundings = worker_environment("cuda", 0)  # nothing hidden: devices are counted too
+        outcome = launch("describe", job, folder / "describe", CHECK_TIMEOUT, CHECK_MEMORY, surroundings, environment.python)
     try:
         return outcome.answer("describe")
     except RuntimeError as error:
@@ -292,7 +286,8 @@ def _lost_files(site_packages: Path) -> list[str]:
     """Packages that miss files which they were installed with."""
     found = []
     for record in sorted(site_packages.glob("*.dist-info/RECORD")):
-        names = [line.split(",")[0].strip('"') for line in record.read_text(encoding="utf-8").splitlines()]
+        with open(record, encoding="utf-8", newline="") as stream:
+            names = [line[0] for line in csv.reader(stream) if line]
         lost = [name for name in names if not name.endswith(".pyc") and not (site_packages / name).exists()]
         if lost:
             found.append(f"{record.parent.name.removesuffix('.dist-info')} has lost {len(lost)} files, first {lost[0]}")

@@ -134,6 +134,7 @@ def calibrate(device: str) -> dict:
     return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
 
 
-def _ask(verb: str, job: dict, device: str = "cpu", python: str = sys.executable):
+def _ask(verb: str, job: dict, device: str = "cuda", python: str = sys.executable):
+    """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
     with temporary_scratch() as folder:
         return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), python)

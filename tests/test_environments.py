@@ -141,7 +141,6 @@ def test_it_is_made_with_progress(made, snnbench_module):
 
 def test_workers_run_there_with_nothing_of_the_harness(made, ready):
     """In the environment there is neither pydantic nor rich nor typer, and what a record says of it is its own."""
-    folder, _ = made
     ended = ready.run(config_of(ready))
     assert ended.exit_code == 0, ended.stderr
     (record,) = ended.records

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from snnbench.adapters.base import Adapter, Case
+from snnbench.adapters.base import Adapter, Case, FixedPoint
 
 from ..diagnose import diagnose
 from ..judge import Limits, Verdict, judge, limits
@@ -65,18 +65,19 @@ def prove(
     Where memory does not hold the backward of the case's own size, its gradients are proved at the small size only.
     """
     proof = Proof()
-    for name, stage_case in _stages(case):
+    for name, stage_case in _stages(case, adapter.fixed_point(case)):
         backward = backward_fits or not name.startswith(OWN_SIZE)
         stage_gains = gains if stage_case == proved(case) else calibrate(stage_case)
         adapter.prepare(stage_case, len(usable_cores()))
-        problem = generate(stage_case, stage_gains)
+        fixed = adapter.fixed_point(stage_case)
+        problem = problem_of(stage_case, stage_gains, fixed)
         program = adapter.program(stage_case)
         program.load(problem.weights, problem.biases)
         axis = name.endswith(TIME_AXIS)
         if axis:
             verdict = time_axis(program, problem)
         else:
-            verdict = judge_program(program, problem, limits_of(stage_case), sleep, backward)
+            verdict = judge_program(program, problem, limits_of(stage_case, fixed), sleep, backward)
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -84,8 +85,11 @@ def prove(
     return proof
 
 
-def _stages(case: Case):
-    """fp32 first: that is what proves the constants. The time axis and the own size in the case's own precision."""
+def _stages(case: Case, fixed: FixedPoint | None):
+    """fp32 first, and without fixed point: that is what proves the constants. The time axis and the own size as the case is."""
+    if fixed:
+        for kind in dict.fromkeys(["spikes", case.input]):
+            yield f"small problem, {fixed.exact}, {kind}", small(replace(case, construction=fixed.exact, precision="fp32"), kind)
     for precision in dict.fromkeys(["fp32", case.precision]):
         for kind in dict.fromkeys(["spikes", case.input]):
             yield f"small problem, {precision}, {kind}", small(replace(case, precision=precision), kind)
@@ -93,9 +97,29 @@ def _stages(case: Case):
     yield f"{OWN_SIZE}, {case.precision}", proved(case)
 
 
-def limits_of(case: Case) -> Limits:
-    inputs = 1 if case.workload == "lif" else case.neurons
-    return limits(case.precision, case.neuron, inputs, case.time_steps, case.batch, case.layers)
+def limits_of(case: Case, fixed: FixedPoint | None = None) -> Limits:
+    def in_format(precision):
+        inputs = 1 if case.workload == "lif" else case.neurons
+        return limits(precision, case.neuron, inputs, case.time_steps, case.batch, case.layers)
+
+    if fixed is None:
+        return in_format(case.precision)
+    own, most = in_format(case.precision), in_format("bf16")
+    return Limits(
+        min(own.decisions + fixed.decisions, most.decisions),
+        min(own.distance + fixed.distance, most.distance),
+        min(own.gradient + fixed.gradient, most.gradient),
+        min(own.bias_gradient + fixed.gradient, most.bias_gradient),
+    )
+
+
+def problem_of(case: Case, gains: list[float], fixed: FixedPoint | None) -> Problem:
+    """The problem of `case`; its weights are ones that a construction in fixed point can hold."""
+    problem = generate(case, gains)
+    if fixed is None:
+        return problem
+    step, least, most = (np.float32(value) for value in (fixed.weight_step, fixed.least_weight, fixed.most_weight))
+    return replace(problem, weights=[np.clip(np.round(weight / step) * step, least, most) for weight in problem.weights])
 
 
 def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep, backward: bool = True) -> Verdict:
