@@ -113,8 +113,8 @@ def _read(path: Path) -> dict[str, Recipe]:
 
 
 def _message(name: str, error: ValidationError) -> str:
-    """One sentence for the first of pydantic's errors."""
-    first = error.errors()[0]
+    """One sentence for one of pydantic's errors; a misspelt key comes before the missing one."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     key = ".".join([name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])])
     if first["type"] == "extra_forbidden":
         known = (Step if "steps" in first["loc"][:-1] else Recipe).model_fields

@@ -13,7 +13,8 @@ from snnbench.kernels.spec import NEURONS
 NUMPY = Path(__file__).parent / "faulty_adapters" / "numpy_network.py"
 WRONG = Path(__file__).parent / "wrong_adapters"
 TINY = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
-VERBS = ["run", "plan", "check", "adapters", "doctor", "report", "init"]
+IN_ENVIRONMENTS = {"lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
+VERBS = ["env", "run", "plan", "check", "adapters", "doctor", "report", "init"]
 
 
 def document(ended):
@@ -113,11 +114,15 @@ def test_adapters_is_one_json_document(snnbench):
     assert set(adapters) == set(BUILT_IN)
     assert "cpu" in found["devices"]
     assert adapters["torch"]["constructions"] == ["default", "stepwise"]
+    assert {name for name, entry in adapters.items() if entry["lacking"]} == IN_ENVIRONMENTS
     for entry in adapters.values():
+        assert len(entry["source_sha256"]) == 64
+        if entry["lacking"]:
+            assert f"snnbench env create {entry['environment']}" in entry["lacking"]
+            continue
         assert list(entry["neurons"]) == list(NEURONS)
         assert entry["neurons"]["soft"] is None
         assert entry["modes"] == (["eager"] if entry["name"] in ("jax", "spyx") else ["eager", "compile", "graph"])
-        assert len(entry["source_sha256"]) == 64
 
 
 def test_adapters_shows_one_that_cannot_be_imported(snnbench):

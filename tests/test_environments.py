@@ -331,7 +331,7 @@ def test_all_means_what_is_installed_here_and_a_name_means_that_name(snnbench):
     lacking = ended.record("lava-dl")
     assert lacking["status"] == "env_error"
     assert lacking["reason"] == "needs an environment of its own: snnbench env create lava-dl"
-    checked = snnbench("check", "lava-dl", "--neuron", "none")
+    checked = snnbench("check", "lava-dl", "lava-dl:quantised", "--neuron", "none")
     assert checked.exit_code == 3 and "snnbench env create lava-dl" in checked.stdout
 
 
@@ -393,6 +393,6 @@ def until(condition, seconds=60.0):
 def test_lava_dl_from_nothing_is_proved(snnbench):
     made = snnbench.end(snnbench.start("env", "create", "lava-dl"), timeout=900)
     assert made.exit_code == 0, made.stderr
-    ended = snnbench("check", "lava-dl", "--neuron", "none", "--neuron", "hard-straight", "--json")
+    ended = snnbench("check", "lava-dl", "lava-dl:quantised", "--neuron", "none", "--neuron", "hard-straight", "--json")
     assert ended.exit_code == 0, ended.stdout
-    assert [result["status"] for result in json.loads(ended.stdout)] == ["ok", "ok"]
+    assert [result["status"] for result in json.loads(ended.stdout)] == ["ok"] * 4

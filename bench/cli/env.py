@@ -35,10 +35,14 @@ def list_(as_json: Json = False) -> None:
     table = Table(box=SIMPLE_HEAD)
     for name in ("environment", "for", "state", "what it is"):
         table.add_column(name, no_wrap=name == "environment")
+    reasons = []
     for own in known:
         state, why = own.state()
-        table.add_row(own.name, ", ".join(own.recipe.adapters), f"{state}: {why}" if why else state, own.recipe.description)
+        table.add_row(own.name, ", ".join(own.recipe.adapters), state, own.recipe.description)
+        reasons += [f"{own.name}: {why}"] if why else []
     output().print(table)
+    for reason in reasons:
+        output().print(f"  [dim]{escape(reason)}[/]", soft_wrap=True)
     output().print(f"in {environments.environments_folder()}", soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from snnbench.adapters.base import Adapter, Case, FixedPoint
+from snnbench.adapters.base import Adapter, Case, FixedPoint, Unsupported
 
 from ..diagnose import diagnose
 from ..judge import Limits, Verdict, judge, limits
@@ -17,6 +17,9 @@ from .limits import usable_cores
 
 OWN_SIZE, TIME_AXIS = "own size", "time axis"
 """Names that stages of a proof begin or end with."""
+
+MOST_ROUNDED = 0.1
+"""The relative L2 change of weights above which a construction in fixed point is given another network."""
 
 SETTLE_SECONDS = 0.2
 """How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
@@ -114,12 +117,19 @@ def limits_of(case: Case, fixed: FixedPoint | None = None) -> Limits:
 
 
 def problem_of(case: Case, gains: list[float], fixed: FixedPoint | None) -> Problem:
-    """The problem of `case`; its weights are ones that a construction in fixed point can hold."""
+    """The problem of `case`; its weights are ones that a construction in fixed point can hold.
+
+    Raises Unsupported if it would then be another network.
+    """
     problem = generate(case, gains)
     if fixed is None:
         return problem
     step, least, most = (np.float32(value) for value in (fixed.weight_step, fixed.least_weight, fixed.most_weight))
-    return replace(problem, weights=[np.clip(np.round(weight / step) * step, least, most) for weight in problem.weights])
+    rounded = [np.clip(np.round(weight / step) * step, least, most) for weight in problem.weights]
+    for before, after in zip(problem.weights, rounded, strict=True):
+        if (change := np.linalg.norm(after - before) / np.linalg.norm(before)) > MOST_ROUNDED:
+            raise Unsupported(f"its fixed point would change the weights of this problem by {change:.0%}")
+    return replace(problem, weights=rounded)
 
 
 def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep, backward: bool = True) -> Verdict:
