@@ -75,7 +75,7 @@ def check(
         for result in results:
             if result.status not in ("ok", "unsupported"):
                 console.print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", soft_wrap=True)
-    raise typer.Exit(_exit_code([r.status for r in results]))
+    raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
 
 
 def _neuron(value):
@@ -85,7 +85,10 @@ def _neuron(value):
         raise ConfigError(f"--neuron {value}: {error}") from None
 
 
-def _exit_code(statuses: list[str]) -> int:
+def _exit_code(statuses: list[str], named: bool) -> int:
+    """A framework that is not installed is an error only to somebody who asked for it."""
+    if not named:
+        statuses = [status for status in statuses if status != "env_error"]
     if "check_failed" in statuses:
         return exit_codes.REJECTED
     if any(status not in ("ok", "unsupported") for status in statuses):
