@@ -42,12 +42,12 @@ def load_plan(config: Path, settings: list[str], only: str, references: list[str
             experiment.grid.framework.append(entry["name"])
     cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
     planned = survey.plan_cases(cases, adapters, environment["devices"])
-    if "all" in experiment.grid.framework:
-        tell_left_out(adapters)
     if only:
         planned = select(planned, only)
     if not planned:
         raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
         raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
+    if "all" in experiment.grid.framework:
+        tell_left_out(adapters)
     return experiment, planned
