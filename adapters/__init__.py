@@ -3,8 +3,8 @@
 `TorchAdapter` and `JaxAdapter` are what an adapter subclasses; importing them imports neither torch nor JAX.
 """
 
-from .base import Adapter, Case, Unsupported
+from .base import Adapter, Case, FixedPoint, Unsupported
 from .jax_adapter import JaxAdapter
 from .torch_adapter import TorchAdapter
 
-__all__ = ["Adapter", "Case", "JaxAdapter", "TorchAdapter", "Unsupported"]
+__all__ = ["Adapter", "Case", "FixedPoint", "JaxAdapter", "TorchAdapter", "Unsupported"]

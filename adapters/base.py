@@ -85,6 +85,25 @@ class Gradients:
     input: np.ndarray | None
 
 
+@dataclass(frozen=True)
+class FixedPoint:
+    """What a construction states of itself that computes in whole multiples of a unit, as its hardware does.
+
+    The proof holds it to this: first the construction `exact`, which must differ from it in nothing else, passes in fp32.
+    Then weights are rounded to multiples of `weight_step` between `least_weight` and `most_weight`, for framework and oracle
+    alike; decisions may differ where the potential is within `distance` of a threshold, at most the share `decisions` of
+    them, and gradients by a relative L2 error of `gradient`. What is more than bf16 is allowed counts as that.
+    """
+
+    exact: str
+    weight_step: float
+    least_weight: float
+    most_weight: float
+    decisions: float
+    distance: float
+    gradient: float
+
+
 class Adapter(ABC):
     """What every adapter declares. Subclass TorchAdapter or JaxAdapter, not this."""
 
@@ -98,6 +117,10 @@ class Adapter(ABC):
 
     def supports(self, case: Case) -> str | None:
         """The reason why this framework cannot run `case`, in words for the user; None if it can."""
+        return None
+
+    def fixed_point(self, case: Case) -> FixedPoint | None:
+        """For a construction that computes in fixed point on purpose: how far that takes it from the exact network."""
         return None
 
     def current_scale(self, spec: NeuronSpec) -> float:

@@ -26,6 +26,10 @@ BUILT_IN = {
     "jax": "snnbench.adapters.jax_scan:JaxScan",
     "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
     "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
+    "lava-dl": "snnbench.adapters.lava_dl:LavaDl",
+    "spikingjelly-cupy": "snnbench.adapters.spikingjelly_cupy:SpikingJellyCupy",
+    "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",
+    "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
 }
 
 ENTRY_POINT_GROUP = "snnbench.adapters"

@@ -30,17 +30,21 @@ class Sinabs(TorchAdapter):
             return "LIF always leaks (IAF is another neuron)"
         return None
 
+    def layers(self):
+        from sinabs import layers
+
+        return layers
+
     def neuron(self, spec, features):
         return self.lif(spec, features, "default")
 
     def lif(self, spec, features, construction):
         import sinabs.activation
-        import sinabs.layers
         import torch
 
         from .time_loop import TimeLoop
 
-        slope_at = derivative(spec, torch)
+        layers, slope_at = self.layers(), derivative(spec, torch)
         reset = {
             "soft": lambda: sinabs.activation.MembraneSubtract(),
             "soft-undecayed": lambda: sinabs.activation.MembraneSubtract(spec.subtracted),
@@ -53,7 +57,7 @@ class Sinabs(TorchAdapter):
         class Loop(TimeLoop):
             def __init__(self):
                 super().__init__()
-                self.lif = sinabs.layers.LIF(
+                self.lif = layers.LIF(
                     tau_mem=torch.tensor(-1 / math.log(spec.decay)),
                     spike_threshold=torch.tensor(float(spec.threshold)),
                     norm_input=False,

@@ -191,10 +191,10 @@ def _message(path: Path, error: ValidationError) -> str:
         return f"{path}: {key}: unknown key{nearest(str(place[-1]), known)} ({where} has {', '.join(known)})"
     if kind == "missing":
         return f"{path}: {key}: is missing"
-    return f"{path}: {key} = {_shown(value)}: {_wanted(first)}"
+    return f"{path}: {key} = {shown(value)}: {wanted(first)}"
 
 
-def _wanted(first: dict) -> str:
+def wanted(first: dict) -> str:
     kind, context = first["type"], first.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
@@ -215,6 +215,7 @@ def _wanted(first: dict) -> str:
         "int_type": "must be a whole number",
         "bool_type": "must be true or false",
         "list_type": "must be a list, in brackets",
+        "tuple_type": "must be a list, in brackets",
         "float_type": "must be a number",
         "float_parsing": "must be a number",
         "string_type": "must be a text, in quotes",
@@ -223,7 +224,7 @@ def _wanted(first: dict) -> str:
     }.get(kind, first["msg"])
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -8,12 +8,9 @@ _REJECTED = ("check_failed", "implausible")
 _FAILED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")
 
 
-def of_rows(rows: list[Row], tolerated: set[str] = frozenset()) -> int:
-    """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0.
-
-    Failures of the cases `tolerated` are shown but do not count: frameworks that are not installed and that nobody named.
-    """
-    statuses = {record.status for row in rows if row.first.case_id not in tolerated for record in row.records}
+def of_rows(rows: list[Row]) -> int:
+    """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
+    statuses = {record.status for row in rows for record in row.records}
     if statuses & set(_REJECTED):
         return REJECTED
     if statuses & set(_FAILED):

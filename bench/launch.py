@@ -50,14 +50,23 @@ class Outcome:
         raise RuntimeError(self.output_tail.strip().splitlines()[-1] if self.output_tail.strip() else "the worker gave no answer")
 
 
-def launch(verb: str, job: dict, scratch: Path, timeout: float, memory_bytes: int, environment: dict[str, str]) -> Outcome:
+def launch(
+    verb: str,
+    job: dict,
+    scratch: Path,
+    timeout: float,
+    memory_bytes: int,
+    environment: dict[str, str],
+    python: str | Path = sys.executable,
+) -> Outcome:
     """Run `python -m snnbench.worker VERB` to its end or to `timeout` seconds, then kill everything it started.
 
-    `scratch` is made for this worker and removed afterwards, whatever happens.
+    `scratch` is made for this worker and removed afterwards, whatever happens. A `python` that cannot be started gives an
+    outcome with the status env_error: an environment may vanish while a run is using it.
     """
     scratch.mkdir(parents=True)
     try:
-        return _launch(verb, job, scratch, timeout, memory_bytes, environment)
+        return _launch(verb, job, scratch, timeout, memory_bytes, environment, python)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         with suppress(OSError):
@@ -81,7 +90,7 @@ def temporary_scratch():
             everyone.rmdir()
 
 
-def _launch(verb, job, scratch, timeout, memory_bytes, environment):
+def _launch(verb, job, scratch, timeout, memory_bytes, environment, python):
     events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
     job = {**job, "parent": os.getpid(), "memory_bytes": memory_bytes, "events": str(events)}
     job_file.write_text(json.dumps(job))
@@ -89,16 +98,21 @@ def _launch(verb, job, scratch, timeout, memory_bytes, environment):
     _adopt_orphans()
     others = {child.pid for child in psutil.Process().children(recursive=True)}
     start = time.monotonic()
-    with open(output, "wb") as stream:
-        process = subprocess.Popen(
-            # -P: a user's file named like a framework, in the current folder, must not hide the framework.
-            [sys.executable, "-P", "-m", "snnbench.worker", verb, str(job_file)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            env={**os.environ, **environment, "TMPDIR": str(scratch)},
-            start_new_session=True,
-        )
+    try:
+        with open(output, "wb") as stream:
+            process = subprocess.Popen(
+                # -P: a user's file named like a framework, in the current folder, must not hide the framework.
+                [python, "-P", "-m", "snnbench.worker", verb, str(job_file)],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                env={**os.environ, **_of_python(python), **environment, "TMPDIR": str(scratch)},
+                start_new_session=True,
+            )
+    except OSError as error:
+        reason = f"{python} cannot be started: {error.strerror}"
+        events = [{"part": "import", "status": "env_error", "reason": reason}, {"part": "end", "cpu_seconds": 0.0}]
+        return Outcome(events, exit_code=127, output_tail=reason)
     outcome = Outcome()
     try:
         outcome.timed_out = not _ended_within(process, timeout)
@@ -111,6 +125,13 @@ def _launch(verb, job, scratch, timeout, memory_bytes, environment):
     outcome.events = _read_events(events)
     outcome.output_tail = _tail(output)
     return outcome
+
+
+def _of_python(python: str | Path) -> dict[str, str]:
+    """What another environment's worker sees otherwise: its own programs (ninja, say) first, nothing of ours beside its own."""
+    if str(python) == sys.executable:
+        return {}
+    return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
 
 
 def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
@@ -214,5 +235,11 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
 
 def compiler_caches(folder: Path) -> dict[str, str]:
     """Environment variables that make compilers keep what they compile in `folder`, which they make if they need it."""
-    names = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "SNNBENCH_CACHE": "kernels"}
+    names = {
+        "TORCHINDUCTOR_CACHE_DIR": "inductor",
+        "TRITON_CACHE_DIR": "triton",
+        "TORCH_EXTENSIONS_DIR": "extensions",
+        "CUPY_CACHE_DIR": "cupy",
+        "SNNBENCH_CACHE": "kernels",
+    }
     return {variable: str(folder / name) for variable, name in names.items()}

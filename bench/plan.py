@@ -26,8 +26,6 @@ class PlannedCase:
     adapter: dict
     status: str | None = None
     reason: str | None = None
-    named: bool = True
-    """False if the framework came into the plan through `all`: then nobody insists that it is installed."""
 
     @property
     def id(self) -> str:
@@ -68,13 +66,14 @@ def canonical(case: Case) -> Case:
 
 
 def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions; `all` as every adapter.
+    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions.
 
-    Raises ConfigError.
+    `all` and `all:*` are the same of everything that is installed here. Raises ConfigError.
     """
     name, _, variant = text.partition(":")
     if name == "all" and "all" not in adapters and variant in ("", "*"):
-        return [found for each in adapters for found in resolve_framework(f"{each}:{variant}", adapters, where)]
+        here = [each for each, entry in adapters.items() if not entry.get("lacking")]
+        return [found for each in here for found in resolve_framework(f"{each}:{variant}", adapters, where)]
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
     adapter = adapters[name]

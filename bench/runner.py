@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,23 +43,23 @@ class Runner:
         cases: list[plan.PlannedCase],
         measure: Measure,
         seed: int,
-        environment: dict,
         machine: dict,
         fresh: bool = False,
     ):
         self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
-        self.environment, self.machine, self.fresh = environment, machine, fresh
+        self.machine, self.fresh = machine, fresh
         self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
         self.outcomes: dict[str, Record] = {}
         self.failed_oracles: dict[Path, dict] = {}
-        self.null_s: float | None = None
+        self.null_s: dict[str, float] = {}
 
     # -- what is done ----------------------------------------------------------------------------------------
 
     def done_key(self, planned: plan.PlannedCase) -> str:
         """Hash of what a finished record must share with this run to count: measuring, adapter file, environment, machine."""
         settings = self.measure.model_dump(exclude={"rounds"})
-        parts = [settings, planned.adapter.get("source_sha256"), self.environment["hash"], self.machine["hash"]]
+        environment = planned.adapter["environment"]["hash"]
+        parts = [settings, planned.adapter.get("source_sha256"), environment, self.machine["hash"]]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     def finished(self, planned: plan.PlannedCase, round: int) -> Record | None:
@@ -121,8 +122,9 @@ class Runner:
         return record
 
     def _measured(self, planned, round, attempt, started) -> Record:
-        if self.null_s is None:
-            self.null_s = self._launch("null", {}, planned.case.device).duration_s
+        python = planned.adapter["environment"]["executable"]
+        if python not in self.null_s:
+            self.null_s[python] = self._launch("null", {}, planned.case.device, python=python).duration_s
         case = planned.case
         runs = {}
         for name, wanted in (("own_run", case), ("proved_run", proved(case))):
@@ -140,7 +142,8 @@ class Runner:
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
         with Monitor(gpu) as monitor:
             try:
-                outcome = self._launch("run", job, case.device, compiler_caches(self._compiled(planned, round)))
+                caches = compiler_caches(self._compiled(planned, round))
+                outcome = self._launch("run", job, case.device, caches, python)
             except KeyboardInterrupt:
                 earlier = self.finished(planned, round)
                 if earlier is None or earlier.status in RETRIED:  # else a result is there, and stays
@@ -172,11 +175,12 @@ class Runner:
             shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def _launch(self, verb: str, job: dict, device: str, more: dict[str, str] = {}) -> Outcome:
-        surroundings = worker_environment(device, self.measure.threads) | more
-        return launch(verb, job, self.folder / "scratch" / verb, self.measure.timeout, self.memory_bytes, surroundings)
+    def _launch(self, verb: str, job: dict, device: str, more: dict[str, str] = {}, python: str = sys.executable) -> Outcome:
+        surroundings, scratch = worker_environment(device, self.measure.threads) | more, self.folder / "scratch" / verb
+        return launch(verb, job, scratch, self.measure.timeout, self.memory_bytes, surroundings, python)
 
     def _record(self, planned, round, attempt, started, outcome, folded, monitor=None) -> Record:
+        environment = planned.adapter["environment"]
         spent = sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
         return Record(
             snnbench=__version__,
@@ -190,12 +194,12 @@ class Runner:
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
             adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
             environment={
-                **{key: value for key, value in self.environment.items() if key != "packages"},
+                **{key: value for key, value in environment.items() if key not in ("packages", "executable")},
                 "variables": {**_inherited(), **worker_environment(planned.case.device, self.measure.threads)},
             },
             machine=self.machine,
             measure=self.measure.model_dump(),
-            monitor={**(monitor or {}), "null_s": self.null_s},
+            monitor={**(monitor or {}), "null_s": self.null_s.get(environment["executable"])},
             started_at=started.isoformat(timespec="seconds"),
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,

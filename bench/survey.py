@@ -1,11 +1,13 @@
-"""What is here: the environment, its adapters and what they say of the planned cases. Asked of workers, never imported."""
+"""What is here: environments, their adapters and what they say of the planned cases. Asked of workers, never imported."""
 
 import ast
+import sys
 from pathlib import Path
 
 from snnbench.adapters.base import Case
 from snnbench.adapters.registry import BUILT_IN, references
 
+from . import environments
 from .launch import launch, temporary_scratch, worker_environment
 from .plan import PlannedCase
 
@@ -14,26 +16,65 @@ TIMEOUT, MEMORY = 60.0, 16 * 2**30
 
 def survey_environment() -> dict:
     """Name, hash, Python, packages and devices of the default environment."""
-    answer = _ask("environment", {}).answer("environment")
-    return {key: value for key, value in answer.items() if key != "part"}
+    return {**_ask("describe", {"references": [], "cases": []}).answer("describe")["environment"], "executable": sys.executable}
 
 
-def survey_adapters(files: list[str] = ()) -> dict[str, dict]:
+def survey_adapters(files: list[str], environment: dict) -> dict[str, dict]:
     """What every adapter says of itself, by name; those in `files` win over installed ones of the same name.
 
-    An adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status.
+    `environment` is the default one (of `survey_environment`); each entry tells in its own where the adapter's workers run:
+    in the default one if its framework imports there, else in the one made for it. `lacking` says why they cannot run at
+    all. An adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status.
     """
-    return {entry["name"]: entry for entry in map(_named, _describe([*references().values(), *files], []))}
+    found = {entry["name"]: entry for entry in map(_named, _describe([*references().values(), *files], []))}
+    for entry in found.values():
+        missing = f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None
+        entry.update(environment=environment, home="default", lacking=missing)
+    for own in environments.known().values():
+        strangers = [found[name] for name in own.recipe.adapters if name in found and _needs_a_home(found[name])]
+        if strangers:
+            found |= {entry["name"]: entry for entry in _at_home(own, strangers)}
+    return found
 
 
-def _describe(wanted: list[str], cases: list[Case]) -> list[dict]:
-    """One entry per reference. Adapters of others get a worker each: they may hang, crash or exit."""
+def _needs_a_home(entry: dict) -> bool:
+    return bool(entry["missing"]) or "error" in entry
+
+
+def _at_home(own: environments.Environment, strangers: list[dict]) -> list[dict]:
+    """What adapters say of themselves in the environment made for them, or why they cannot be asked there."""
+    if lacking := own.lacking():
+        return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
+    try:
+        answer = environments.describe(own, [entry["reference"] for entry in strangers], [])
+    except environments.NotMade as error:
+        lacking = f"{error}: snnbench env doctor {own.name}"
+        return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
+    there = {**answer["environment"], "executable": str(own.python)}
+    entries = []
+    for entry in map(_named, answer["adapters"]):
+        missing = f"{', '.join(entry['missing'])} is not installed in environment {own.name}" if entry["missing"] else None
+        entries.append({**entry, "environment": there, "home": own.name, "lacking": missing})
+    return entries
+
+
+def _by_python(entries: list[dict]) -> list[tuple[str, list[dict]]]:
+    pythons = dict.fromkeys(entry["environment"]["executable"] for entry in entries)
+    return [(python, [entry for entry in entries if entry["environment"]["executable"] == python]) for python in pythons]
+
+
+def _describe(wanted: list[str], cases: list[Case], python: str = sys.executable) -> list[dict]:
+    """One entry per reference. Adapters of others get a worker each: they may hang, crash or exit. So may what is in an
+    environment of its own; then nothing is known of its adapters."""
     values = [case.as_dict() for case in cases]
     built_in = [reference for reference in wanted if reference in BUILT_IN.values()]
     others = [reference for reference in wanted if reference not in BUILT_IN.values()]
-    found = _ask("describe", {"references": built_in, "cases": values}).answer("describe")["adapters"]
+    if python == sys.executable:
+        found = _ask("describe", {"references": built_in, "cases": values}).answer("describe")["adapters"]
+    else:
+        found, others = [], wanted
     for reference in others:
-        outcome = _ask("describe", {"references": [reference], "cases": values})
+        outcome = _ask("describe", {"references": [reference], "cases": values}, python=python)
         try:
             found += outcome.answer("describe")["adapters"]
         except RuntimeError as error:
@@ -69,14 +110,17 @@ def declared_name(reference: str) -> str:
 def plan_cases(cases: list[Case], adapters: dict[str, dict], devices: list[str]) -> list[PlannedCase]:
     """Every case with its adapter (of `survey_adapters`), and the reason if it is known that it cannot run here."""
     used = {case.framework for case in cases}
-    asked = [entry["reference"] for name, entry in adapters.items() if name in used and "error" not in entry]
-    refusals = {entry["name"]: iter(entry["refusals"]) for entry in _describe(asked, cases) if "error" not in entry}
+    refusals = {}
+    for python, entries in _by_python([entry for name, entry in adapters.items() if name in used and "error" not in entry]):
+        for entry in _describe([entry["reference"] for entry in entries], cases, python):
+            if "error" not in entry:
+                refusals[entry["name"]] = iter(entry["refusals"])
     planned = []
     for case in cases:
         adapter = adapters[case.framework]
         refusal = next(refusals[case.framework]) if case.framework in refusals else None
-        if adapter["missing"]:
-            planned.append(PlannedCase(case, adapter, "env_error", f"{', '.join(adapter['missing'])} is not installed"))
+        if adapter["lacking"]:
+            planned.append(PlannedCase(case, adapter, "env_error", adapter["lacking"]))
         elif case.device.partition(":")[0] not in devices:
             planned.append(PlannedCase(case, adapter, "env_error", f"this environment reaches no {case.device} device"))
         elif refusal:
@@ -90,6 +134,7 @@ def calibrate(device: str) -> dict:
     return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
 
 
-def _ask(verb: str, job: dict, device: str = "cpu"):
+def _ask(verb: str, job: dict, device: str = "cuda", python: str = sys.executable):
+    """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
     with temporary_scratch() as folder:
-        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0))
+        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), python)

@@ -58,7 +58,8 @@ class Snnbench:
     def __init__(self, folder: Path):
         self.folder, self.notes = folder, folder / "notes"
         self.notes.mkdir()
-        self.environment = {**os.environ, "SNNBENCH_TEST_NOTES": str(self.notes)}
+        own = {"SNNBENCH_TEST_NOTES": str(self.notes), "SNNBENCH_ENVIRONMENTS": str(folder / "environments")}
+        self.environment = {**os.environ, **own}
 
     def config(self, framework, adapters=(), grid="", measure="", name="odd") -> Path:
         """A config of one odd case per framework; `adapters` are `file.py:Class` in tests/faulty_adapters."""

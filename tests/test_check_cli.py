@@ -15,7 +15,8 @@ NUMPY = Path(__file__).parent / "faulty_adapters" / "numpy_network.py"
 WRONG = Path(__file__).parent / "wrong_adapters"
 TINY = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
 EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu")
-VERBS = ["run", "plan", "check", "adapters", "doctor", "report", "init"]
+VERBS = ["env", "run", "plan", "check", "adapters", "doctor", "report", "init"]
+IN_ENVIRONMENTS = {"lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
 
 
 def document(ended):
@@ -117,11 +118,15 @@ def test_adapters_is_one_json_document(snnbench):
     assert adapters["torch"]["constructions"] == ["default", "stepwise"]
     assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
     assert adapters["norse"]["neurons"]["native"] is None
+    assert {name for name, entry in adapters.items() if entry["lacking"]} == IN_ENVIRONMENTS
     for entry in adapters.values():
+        assert len(entry["source_sha256"]) == 64
+        if entry["lacking"]:
+            assert f"snnbench env create {entry['environment']}" in entry["lacking"]
+            continue
         assert list(entry["neurons"]) == [*NEURONS, "native"]
         assert (entry["neurons"]["soft"] is None) == (entry["name"] not in ("bindsnet", "snntorch-ipu"))
         assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if entry["name"] in EAGER_ONLY else 5)
-        assert len(entry["source_sha256"]) == 64
 
 
 def test_adapters_lists_every_variant_with_its_neurons_or_what_it_lacks(snnbench):

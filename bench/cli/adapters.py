@@ -13,11 +13,15 @@ from .options import Adapters, Json, adapter_files
 
 def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     """List every variant of every adapter: version, environment, and the neurons it is ready for, or what it lacks."""
-    found = survey.survey_adapters(adapter_files(adapter))
     environment = survey.survey_environment()
+    found = survey.survey_adapters(adapter_files(adapter), environment)
     listed = variants.survey_variants(found, environment["devices"])
     if as_json:
-        entries = [{key: value for key, value in entry.items() if key != "refusals"} for entry in found.values()]
+        hidden = ("refusals", "environment", "home")
+        entries = [
+            {**{key: value for key, value in entry.items() if key not in hidden}, "environment": entry["home"]}
+            for entry in found.values()
+        ]
         document = {"environment": environment["name"], "devices": environment["devices"], "adapters": entries}
         print(json.dumps(document | {"variants": [variant.as_dict() for variant in listed]}, indent=1))
         return
@@ -28,8 +32,8 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
 
     for entry in found.values():
         mine = [variant for variant in listed if variant.framework == entry["name"]]
-        line(f"[bold]{escape(entry['name'])}[/] {entry['version'] or ''} [dim]environment {environment['name']}[/]")
-        if "error" in entry:
+        line(f"[bold]{escape(entry['name'])}[/] {entry['version'] or ''} [dim]environment {entry['home']}[/]")
+        if "error" in entry and not entry["lacking"]:
             line(f"  [red]{escape(entry['error'])}[/]")
         width = max((len(variant.name) for variant in mine), default=0)
         for variant in mine:

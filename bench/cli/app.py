@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import adapters, check, doctor, init, plan, report, run
+from . import adapters, check, doctor, env, init, plan, report, run
 
 app = typer.Typer(
     name="snnbench",
@@ -32,3 +32,4 @@ def options(
 
 for verb in (run.run, plan.plan, check.check, adapters.adapters, doctor.doctor, report.report, init.init):
     app.command()(verb)
+app.add_typer(env.env, name="env")

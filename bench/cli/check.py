@@ -16,14 +16,15 @@ from ..config import ConfigError, nearest, parse_duration, parse_neuron
 from ..plan import resolve_framework
 from ..report import units
 from .console import messages, output
-from .options import Adapters, Json, adapter_files
+from .options import Adapters, Json, adapter_files, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
 
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile [default: all].", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False),
     ] = None,
     neuron: Annotated[
         list[str] | None, typer.Option(help=f"{', '.join(NEURONS)} [default: all of these] or native.", show_default=False)
@@ -46,8 +47,11 @@ def check(
     A framework's native neuron is held against no oracle: it is shown to spike and to have the right time axis.
     """
     files = adapter_files(adapter)
-    found = survey.survey_adapters(files)
-    wanted = names or [name for name, entry in found.items() if not files or entry["reference"] in files]
+    environment = survey.survey_environment()
+    found = survey.survey_adapters(files, environment)
+    if not names and not files:
+        tell_left_out(found)
+    wanted = names or [name for name, entry in found.items() if entry["reference"] in files or not (files or entry["lacking"])]
     for name in wanted:
         if (bare := name.partition(":")[0]) not in found:
             raise ConfigError(f"unknown framework {bare!r}{nearest(bare, found)} (there are {', '.join(found)})")
@@ -61,7 +65,6 @@ def check(
         cases = [proving.checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
-    environment = survey.survey_environment()
     progress, console = messages(), output()
     results = []
     for planned in survey.plan_cases(cases, found, environment["devices"]):

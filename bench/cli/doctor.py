@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .. import machine, survey
+from .. import environments, machine, survey
 from .console import output
 from .options import Json
 
@@ -17,6 +17,7 @@ def doctor(
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
     environment = survey.survey_environment()
     facts = {"machine": machine.describe_machine(), "load": machine.load(), "environment": environment}
+    facts["environments"] = {own.name: own.state()[0] for own in environments.known().values()}
     device = "cuda" if "cuda" in environment["devices"] else "cpu"
     if calibrate:
         facts["ceilings"] = {device: survey.calibrate(device)}
@@ -29,6 +30,8 @@ def doctor(
     console.print(f"machine      {machine.label(here)}, {here['system']}, hash {here['hash']}")
     devices = ", ".join(environment["devices"])
     console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
+    for name, state in facts["environments"].items():
+        console.print(f"             {name}: {state}")
     console.print(f"load         {load['load_average'][0]:.2f} in the last minute")
     for rates in facts.get("ceilings", {}).values():
         for size, rate in rates["copy_bytes_per_s"].items():

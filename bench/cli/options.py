@@ -8,6 +8,7 @@ import typer
 from .. import survey
 from ..config import ConfigError, Experiment, check_reference, load_config
 from ..plan import PlannedCase, expand, select
+from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="Where results go [default: results/local/NAME].", show_default=False)]
@@ -22,27 +23,31 @@ def adapter_files(references: list[str]) -> list[str]:
     return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
 
 
-def load_plan(config: Path, settings: list[str], only: str, references: list[str]) -> tuple[Experiment, dict, list[PlannedCase]]:
-    """Config, environment and planned cases. Raises ConfigError; writes nothing."""
+def tell_left_out(adapters: dict[str, dict]) -> None:
+    """Say which adapters `all` does not mean here: nothing goes missing silently."""
+    if lacking := [name for name, entry in adapters.items() if entry["lacking"]]:
+        messages().print(f"not installed, so left out: {', '.join(lacking)} (snnbench adapters says why)", soft_wrap=True)
+
+
+def load_plan(config: Path, settings: list[str], only: str, references: list[str]) -> tuple[Experiment, list[PlannedCase]]:
+    """Config and planned cases. Raises ConfigError; writes nothing."""
     experiment = load_config(config, settings)
     given = adapter_files(references)
     files = [*experiment.adapters, *given]
     environment = survey.survey_environment()
-    adapters = survey.survey_adapters(files)
+    adapters = survey.survey_adapters(files, environment)
     for entry in adapters.values():  # an adapter named on the command line is meant to run
         named = {text.partition(":")[0] for text in experiment.grid.framework}
         if entry["reference"] in given and not named & {entry["name"], "all"}:
             experiment.grid.framework.append(entry["name"])
     cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
     planned = survey.plan_cases(cases, adapters, environment["devices"])
-    named = {text.partition(":")[0] for text in experiment.grid.framework}
-    if "all" in named:
-        for item in planned:
-            item.named = item.case.framework in named
     if only:
         planned = select(planned, only)
     if not planned:
         raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
         raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
-    return experiment, environment, planned
+    if "all" in experiment.grid.framework:
+        tell_left_out(adapters)
+    return experiment, planned

@@ -24,10 +24,10 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    experiment, environment, planned = load_plan(config, settings, only, adapter)
+    experiment, planned = load_plan(config, settings, only, adapter)
     folder = out or Path("results/local") / experiment.name
     measure = experiment.measure
-    runner = Runner(folder, planned, measure, experiment.seed, environment, describe_machine())
+    runner = Runner(folder, planned, measure, experiment.seed, describe_machine())
     entries, seconds = [], 0.0
     for item in planned:
         records = [runner.finished(item, round) for round in range(measure.rounds)]

@@ -31,7 +31,7 @@ def run(
     adapter: Adapters = [],
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
-    experiment, environment, planned = load_plan(config, settings, only, adapter)
+    experiment, planned = load_plan(config, settings, only, adapter)
     folder = out or Path("results/local") / experiment.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def run(
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{folder}: cannot be written to; choose another --out")
     try:
-        results, interrupted = _run(folder, experiment, environment, planned, fresh)
+        results, interrupted = _run(folder, experiment, planned, fresh)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
@@ -52,18 +52,17 @@ def run(
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         messages().print("snnbench: interrupted")
         raise typer.Exit(exit_codes.INTERRUPTED)
-    tolerated = {item.id for item in planned if item.adapter["missing"] and not item.named}
-    raise typer.Exit(exit_codes.of_rows([row for row in results.rows if row.first.case_id in asked], tolerated))
+    raise typer.Exit(exit_codes.of_rows([row for row in results.rows if row.first.case_id in asked]))
 
 
-def _run(
-    folder: Path, experiment: Experiment, environment: dict, planned: list[PlannedCase], fresh: bool
-) -> tuple[Results, bool]:
+def _run(folder: Path, experiment: Experiment, planned: list[PlannedCase], fresh: bool) -> tuple[Results, bool]:
     """Everything that the folder now holds, and whether the run was interrupted."""
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
-        write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(environment, indent=1) + "\n")
-        runner = Runner(folder, planned, experiment.measure, experiment.seed, environment, describe_machine(), fresh)
+        for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
+            facts = {key: value for key, value in environment.items() if key != "executable"}
+            write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")
+        runner = Runner(folder, planned, experiment.measure, experiment.seed, describe_machine(), fresh)
         interrupted = False
         with Progress(len(planned) * experiment.measure.rounds, experiment.measure.budget) as progress:
             try:

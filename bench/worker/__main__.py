@@ -58,15 +58,10 @@ def ceilings(job, emit):
 
 
 def describe(job, emit):
-    from .describe import describe_adapters
+    from .describe import describe_adapters, describe_environment
 
-    emit({"part": "describe", "adapters": describe_adapters(job["references"], job["cases"])})
-
-
-def environment(job, emit):
-    from .describe import describe_environment
-
-    emit({"part": "environment", **describe_environment()})
+    adapters = describe_adapters(job["references"], job["cases"])
+    emit({"part": "describe", "adapters": adapters, "environment": describe_environment(job.get("environment", "default"))})
 
 
 def null(job, emit):
@@ -74,7 +69,7 @@ def null(job, emit):
     importlib.import_module("snnbench.worker.run")
 
 
-VERBS = {f.__name__: f for f in (run, prove, free, describe, environment, ceilings, null)}
+VERBS = {f.__name__: f for f in (run, prove, free, describe, ceilings, null)}
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,9 @@ import hashlib
 import importlib.util
 import json
 import platform
+from importlib.machinery import all_suffixes
 from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
 
 from snnbench.adapters import registry
 from snnbench.adapters.base import NATIVE, Case
@@ -24,13 +26,12 @@ def _describe(reference: str, cases: list[Case]) -> dict:
         adapter = registry.load(reference)
     except Exception as error:
         return {"reference": reference, "error": describe(error)}
-    top_level = [name.split(".")[0] for name in adapter.requires]
-    missing = [name for name in dict.fromkeys(top_level) if importlib.util.find_spec(name) is None]
+    missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
     mine = [case for case in cases if case.framework == adapter.name]
     return {
         "reference": reference,
         "name": adapter.name,
-        "version": _version(adapter.distribution or (top_level[-1] if top_level else "")),
+        "version": None if missing else _version(adapter.distribution or (adapter.requires or ("",))[-1].split(".")[0]),
         "missing": missing,
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
@@ -44,6 +45,20 @@ def _describe(reference: str, cases: list[Case]) -> dict:
     }
 
 
+def _missing(module: str) -> str | None:
+    """What of a dotted name is not there, found without importing anything: frameworks take seconds."""
+    top_level, *rest = module.split(".")
+    spec = importlib.util.find_spec(top_level)
+    if spec is None:
+        return top_level
+    places = [Path(place) for place in spec.submodule_search_locations or ()]
+    for name in rest:
+        if not any((place / name).is_dir() or any((place / (name + end)).exists() for end in all_suffixes()) for place in places):
+            return module
+        places = [place / name for place in places]
+    return None
+
+
 def _refusal(adapter, case: Case) -> str | None:
     """A `supports` that raises is found out when the case runs; it must not take the other adapters along."""
     try:
@@ -52,13 +67,13 @@ def _refusal(adapter, case: Case) -> str | None:
         return None
 
 
-def describe_environment() -> dict:
+def describe_environment(name: str) -> dict:
     """Python, every installed distribution, a hash of both, and the devices that this environment can reach."""
     packages = {d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}
     packages = dict(sorted(packages.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
-    return {"name": "default", "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}
+    return {"name": name, "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}
 
 
 def _cuda_devices() -> list[str]:

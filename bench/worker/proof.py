@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from snnbench.adapters.base import Adapter, Case
+from snnbench.adapters.base import Adapter, Case, FixedPoint, Unsupported
 
 from ..diagnose import diagnose
 from ..judge import Limits, Verdict, judge, limits
@@ -21,6 +21,9 @@ OWN_SIZE, TIME_AXIS = "own size", "time axis"
 
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
+
+MOST_ROUNDED = 0.1
+"""The relative L2 change of weights above which a construction in fixed point is given another network."""
 
 SETTLE_SECONDS = 0.2
 """How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
@@ -70,11 +73,12 @@ def prove(
     neuron is held against nothing: it is shown to spike, and to have the right time axis. Raises Unsupported if it is silent.
     """
     proof = Proof()
-    for name, stage_case in _stages(case):
+    for name, stage_case in _stages(case, adapter.fixed_point(case)):
         backward = backward_fits or not name.startswith(OWN_SIZE)
         stage_gains = gains if stage_case == proved(case) else calibrate(stage_case)
         adapter.prepare(stage_case, len(usable_cores()))
-        problem = generate(stage_case, stage_gains)
+        fixed = adapter.fixed_point(stage_case)
+        problem = problem_of(stage_case, stage_gains, fixed)
         program = adapter.program(stage_case)
         program.load(problem.weights, problem.biases)
         if case.native:
@@ -84,7 +88,7 @@ def prove(
         elif case.native:
             verdict = judge_native(program, problem, limits_of(stage_case).gradient, backward)
         else:
-            verdict = judge_program(program, problem, limits_of(stage_case), sleep, backward)
+            verdict = judge_program(program, problem, limits_of(stage_case, fixed), sleep, backward)
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -92,13 +96,16 @@ def prove(
     return proof
 
 
-def _stages(case: Case):
-    """fp32 first: that is what proves the constants. The time axis and the own size in the case's own precision."""
+def _stages(case: Case, fixed: FixedPoint | None):
+    """fp32 first, and without fixed point: that is what proves the constants. The time axis and the own size as the case is."""
     if case.native:
         yield f"small problem, {case.precision}, {TIME_AXIS}", small(case)
         yield f"small problem, {case.precision}, gradients", small(replace(case, input_grad=True))
         yield f"{OWN_SIZE}, {case.precision}", proved(case)
         return
+    if fixed:
+        for kind in dict.fromkeys(["spikes", case.input]):
+            yield f"small problem, {fixed.exact}, {kind}", small(replace(case, construction=fixed.exact, precision="fp32"), kind)
     for precision in dict.fromkeys(["fp32", case.precision]):
         for kind in dict.fromkeys(["spikes", case.input]):
             yield f"small problem, {precision}, {kind}", small(replace(case, precision=precision), kind)
@@ -106,9 +113,36 @@ def _stages(case: Case):
     yield f"{OWN_SIZE}, {case.precision}", proved(case)
 
 
-def limits_of(case: Case) -> Limits:
-    inputs = 1 if case.workload == "lif" else case.neurons
-    return limits(case.precision, spec_of(case), inputs, case.time_steps, case.batch, case.layers)
+def limits_of(case: Case, fixed: FixedPoint | None = None) -> Limits:
+    def in_format(precision):
+        inputs = 1 if case.workload == "lif" else case.neurons
+        return limits(precision, spec_of(case), inputs, case.time_steps, case.batch, case.layers)
+
+    if fixed is None:
+        return in_format(case.precision)
+    own, most = in_format(case.precision), in_format("bf16")
+    return Limits(
+        min(own.decisions + fixed.decisions, most.decisions),
+        min(own.distance + fixed.distance, most.distance),
+        min(own.gradient + fixed.gradient, most.gradient),
+        min(own.bias_gradient + fixed.gradient, most.bias_gradient),
+    )
+
+
+def problem_of(case: Case, gains: list[float], fixed: FixedPoint | None) -> Problem:
+    """The problem of `case`; its weights are ones that a construction in fixed point can hold.
+
+    Raises Unsupported if it would then be another network.
+    """
+    problem = generate(case, gains)
+    if fixed is None:
+        return problem
+    step, least, most = (np.float32(value) for value in (fixed.weight_step, fixed.least_weight, fixed.most_weight))
+    rounded = [np.clip(np.round(weight / step) * step, least, most) for weight in problem.weights]
+    for before, after in zip(problem.weights, rounded, strict=True):
+        if (change := np.linalg.norm(after - before) / np.linalg.norm(before)) > MOST_ROUNDED:
+            raise Unsupported(f"its fixed point would change the weights of this problem by {change:.0%}")
+    return replace(problem, weights=rounded)
 
 
 def judge_program(program, problem: Problem, limit: Limits, sleep=time.sleep, backward: bool = True) -> Verdict:

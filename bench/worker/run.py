@@ -11,7 +11,7 @@ from snnbench.adapters import registry
 from snnbench.adapters.base import BuildFailed, Case, Unsupported
 
 from ..floor import Ceilings, floor, implausible
-from ..problem import generate, proved
+from ..problem import proved
 from . import errors
 from .ceilings import measure_ceilings
 from .free import free_run, read_free_run
@@ -20,7 +20,7 @@ from .measure import sample, seconds
 from .memory import host_memory_probe, host_peak_bytes, weigh
 from .native import excited
 from .phases import PHASES, phases
-from .proof import limits_of, prove
+from .proof import limits_of, problem_of, prove
 from .recheck import recheck
 
 
@@ -110,7 +110,8 @@ class Worker:
     def _build(self, adapter):
         with self._part("problem", "error"):
             free = read_free_run(self.job["own_run"])
-            problem = generate(self.case, free.gains)
+            self.fixed = adapter.fixed_point(self.case)
+            problem = problem_of(self.case, free.gains, self.fixed)
         with self._part("build", "build_error"):
             if reason := adapter.refuses(self.case):
                 raise Unsupported(reason)
@@ -203,7 +204,7 @@ class Worker:
                 measured[name] = samples
                 x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
-                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case), self.case.native)
+                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case, self.fixed), self.case.native)
                 told = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
                 self.emit({"part": name, **told, **found})
                 result = None

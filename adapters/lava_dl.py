@@ -1,0 +1,124 @@
+"""lava-dl's SLAYER, its CUBA neuron in a Dense block (https://lava-nc.org/lava-lib-dl): integer arithmetic, as on Loihi.
+
+State is a whole multiple of 1/(64·scale), the decay one of 1/4096. With a scale of 2¹⁸ and `pre_hook_fx=None` nothing of the
+fixed point is left in float32: construction `default`. Else Dense rounds weights to 8 bits, in multiples of 2/scale:
+`quantised`, where the scale is the one that gives these 8 bits to the weights of a layer of that width. The backward is a filter
+that does not see the reset (`hard-straight`). Where the *current* integrates and the voltage passes through, nothing is left
+for the reset to act on: that is `none`.
+"""
+
+import math
+import sys
+import time
+import types
+
+from .base import Case, FixedPoint
+from .surrogates import derivative
+from .torch_adapter import TorchAdapter
+
+# SLAYER imports its object detector, which needs torchvision and OpenCV; no neuron uses it.
+DETECTOR = "lava.lib.dl.slayer.object_detection"
+sys.modules.setdefault(DETECTOR, types.ModuleType(DETECTOR))
+
+EXACT = 1 << 18
+
+
+class LavaDl(TorchAdapter):
+    name = "lava-dl"
+    requires = ("torch", "lava.lib.dl.slayer")
+    distribution = "lava-dl"
+    constructions = ("default", "quantised")
+    modes = ("eager", "compile")
+
+    def __init__(self):
+        self.compiling: float | None = None
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset not in ("none", "hard-straight"):
+            return f"CUBA resets to zero, and its backward does not see it; it has no {spec.label()}"
+        if spec.max_spikes > 1:
+            return "CUBA fires once a step"
+        if (spec.decay * 4096) % 1 or spec.decay == 1:
+            return "CUBA's decay is a multiple of 1/4096 below 1"
+        scale = EXACT if case.construction == "default" else _scale(case.neurons)
+        if (spec.threshold * scale) % 1 or spec.threshold > 32:
+            return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
+        if case.construction == "quantised" and case.workload == "lif":
+            return "quantised rounds weights, and workload lif has none"
+        if case.construction == "quantised" and case.precision != "fp32":
+            return "quantised computes in whole numbers, whatever the precision"
+        if case.precision == "fp16":
+            return "the state in units of 2⁻²⁴ is more than fp16 holds"
+        return None
+
+    def fixed_point(self, case: Case) -> FixedPoint | None:
+        """Input and decayed state are both cut off at a unit in each step, which sums up to 2/(1 − decay) units at most."""
+        if case.construction != "quantised":
+            return None
+        scale = _scale(case.neurons)
+        distance = 2 / (64 * scale) / (1 - case.neuron.decay)
+        return FixedPoint("default", 2 / scale, -256 / scale, 254 / scale, 2e-3, distance, 4 * distance)
+
+    def parameters_of(self, spec, scale: int = EXACT) -> dict:
+        """What CUBA calls the neuron; decays are the part that is lost in a step."""
+        lost = 1 - spec.decay
+        decays = (lost, 1.0) if spec.reset == "none" else (1.0, lost)
+        return {"threshold": spec.threshold, "current_decay": decays[0], "voltage_decay": decays[1], "scale": scale}
+
+    def prepared(self, spec):
+        """SLAYER, with the surrogate of `spec` and compiled for the GPU that is there."""
+        import lava.lib.dl.slayer as slayer
+        import torch
+
+        slope_at = derivative(spec, torch)
+        # There is no argument for it: their own is an exponential.
+        slayer.spike.spike._spike_backward = lambda v, threshold, *_: slope_at(v - threshold)
+        if torch.cuda.is_available() and self.compiling is None:
+            # SLAYER asks for sm_80 code on everything newer, which does not run there.
+            slayer.jitconfig.TORCH_CUDA_ARCH_LIST = "{}.{}".format(*torch.cuda.get_device_capability())
+            start = time.perf_counter()
+            _ = slayer.neuron.dynamics.leaky_integrator.Accelerated.leaky_integrator
+            self.compiling = time.perf_counter() - start
+        return slayer
+
+    def compile_seconds(self) -> float | None:
+        return self.compiling
+
+    def neuron(self, spec, features):
+        return TimeLast(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        import torch
+
+        slayer = self.prepared(spec)
+        if construction == "quantised":
+            block = slayer.block.cuba.Dense(self.parameters_of(spec, _scale(inputs)), inputs, outputs, delay_shift=False)
+        else:
+            block = slayer.block.cuba.Dense(self.parameters_of(spec), inputs, outputs, pre_hook_fx=None, delay_shift=False)
+        if bias:
+            block.synapse.bias = torch.nn.Parameter(torch.zeros(outputs))
+        return TimeLast(block)
+
+    def parameters(self, layer):
+        return layer.inner.synapse.weight, layer.inner.synapse.bias
+
+
+def _scale(inputs: int) -> int:
+    """A power of two for which ±256/scale, the range of 8-bit weights, is about eight of their standard deviations 1/√inputs."""
+    return 2 ** round(math.log2(32 * math.sqrt(inputs)))
+
+
+def TimeLast(inner):
+    """A module that wants time last, (B, N, T), as one that has it first."""
+    import torch
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x.permute(1, 2, 0)).permute(2, 0, 1)
+
+    return Module()

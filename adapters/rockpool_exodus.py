@@ -1,0 +1,66 @@
+"""Rockpool's `LIFExodus` (https://rockpool.ai): its LIF neuron on the EXODUS kernels, CUDA only.
+
+It has a synapse, which decays its input before the neuron sees it. A synaptic decay of about 2⁻⁴⁰, and weights times its
+inverse, leave nothing of it: the residue of the step before is 10⁻¹². Untested: no CUDA device has run this yet.
+"""
+
+import math
+
+from .base import Case
+from .surrogates import derivative
+from .torch_adapter import TorchAdapter
+
+SYNAPSE = 2.0**-40
+
+
+class RockpoolExodus(TorchAdapter):
+    name = "rockpool-exodus"
+    requires = ("torch", "sinabs.exodus", "rockpool.nn.modules.sinabs.lif_exodus")
+    distribution = "rockpool"
+    constructions = ("default",)
+    modes = ("eager",)
+    devices = ("cuda",)
+
+    def supports(self, case: Case) -> str | None:
+        spec = case.neuron
+        if spec.reset != "soft" or spec.detach_reset or spec.max_spikes > 1:
+            return "LIFExodus only subtracts, with gradient; offered here with one spike a step"
+        if spec.decay == 1:
+            return "LIFExodus always leaks"
+        if case.precision not in ("fp32", "tf32"):
+            return "the EXODUS kernels are for float32"
+        return None
+
+    def current_scale(self, spec) -> float:
+        return 1 / SYNAPSE
+
+    def neuron(self, spec, features):
+        import torch
+        from rockpool.nn.modules import LIFExodus
+        from rockpool.parameters import Constant
+
+        slope_at = derivative(spec, torch)
+
+        def constant(value):
+            return Constant(torch.tensor(value))
+
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lif = LIFExodus(
+                    features[-1],
+                    tau_mem=constant(-1 / math.log(spec.decay)),
+                    tau_syn=constant(-1 / math.log(SYNAPSE)),
+                    threshold=torch.tensor(spec.threshold),
+                    bias=constant(0.0),
+                    dt=1.0,
+                    max_spikes_per_dt=torch.tensor(1.0),
+                )
+                # The constructor puts its own there, whatever it is given.
+                self.lif.spike_generation_fn = lambda v, threshold: slope_at(v - threshold)
+
+            def forward(self, currents):
+                self.lif.reset_state()
+                return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+
+        return Spikes()
