@@ -1,0 +1,114 @@
+"""What every figure is made of: the cases as figures see them, a panel of points, and the figure that draws all its panels alike."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...worker.phases import PHASES
+from ..coverage import Conditions
+from ..csv_table import columns_of
+from ..rows import Row
+from ..trust import REFUSED
+
+NATIVE = "native"
+"""What the neuron is called that a framework's own tutorial gives: another network in each framework, never compared."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case: its place among the lines of results.csv, its row, the columns' values, and its conditions in words."""
+
+    index: int
+    row: Row
+    values: dict[str, Any]
+    parts: dict[str, str]
+
+    @property
+    def variant(self) -> str:
+        return self.row.case.framework_variant
+
+    def shows(self, phase: str) -> bool:
+        """A time is worth showing if its phase went well, the network is the right one, and nothing was refused."""
+        row = self.row
+        proved = row.proved and row.status not in REFUSED
+        return proved and row.phase_status(phase) == "ok" and self.values[f"{phase}_s"] is not None
+
+    @property
+    def native(self) -> bool:
+        return self.parts["neuron"] == f"neuron {NATIVE}"
+
+
+class Table:
+    """All cases of a report. `baseline` is a framework variant, or empty for the fastest of each group."""
+
+    def __init__(self, rows: list[Row], conditions: Conditions, baseline: str = ""):
+        self.conditions, self.baseline = conditions, baseline
+        self.entries = [Entry(index, row, columns_of(row), conditions.parts(row)) for index, row in enumerate(rows)]
+        self.variants = sorted({entry.variant for entry in self.entries})
+
+    def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
+        """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions.
+
+        The network of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these.
+        """
+        found: dict[tuple, list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            if entry.native == native:
+                found[tuple((axis, text) for axis, text in entry.parts.items() if axis not in without)].append(entry)
+        return [(dict(key), group) for key, group in found.items()]
+
+    def title(self, where: dict[str, str]) -> str:
+        """What tells these conditions from those of other groups."""
+        return " · ".join(where[axis] for axis in self.conditions.varying_axes if axis in where)
+
+
+@dataclass
+class Panel:
+    """One drawing. A point is what is not in results.csv, `row` (the case's line there) and, by `fields`, columns of it."""
+
+    title: str
+    where: dict[str, str]
+    points: list[dict[str, Any]]
+    fields: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    """What stands for `$name` in the figure's specification."""
+    notes: list[str] = field(default_factory=list)
+
+    def data(self, table: Table) -> list[dict[str, Any]]:
+        """The points with everything that is drawn of them."""
+        return [self._whole(point, table.entries[point["row"]]) if "row" in point else point for point in self.points]
+
+    def _whole(self, point: dict, entry: Entry) -> dict:
+        return {"variant": entry.variant} | {name: entry.values[column] for name, column in self.fields.items()} | point
+
+
+@dataclass
+class Figure:
+    """Panels that share a Vega-Lite specification, in which a text `$name` is replaced by the panel's (or theme's) value."""
+
+    id: str
+    title: str
+    text: str
+    spec: dict[str, Any]
+    panels: list[Panel]
+    missing: str = ""
+    """Why there is nothing to show, in one sentence."""
+
+
+def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str], list[Entry]]]:
+    """Groups of comparable cases for each phase, of those that have a time; the phase is one of the conditions."""
+    found = []
+    for where, group in table.groups(without):
+        for phase in PHASES:
+            if shown := [entry for entry in group if entry.shows(phase)]:
+                found.append((phase, where | {"phase": phase}, shown))
+    return found
+
+
+def substituted(spec: Any, values: dict[str, Any]) -> Any:
+    """`spec` with every text `$name` replaced by `values["name"]`."""
+    if isinstance(spec, dict):
+        return {key: substituted(item, values) for key, item in spec.items()}
+    if isinstance(spec, list):
+        return [substituted(item, values) for item in spec]
+    return values[spec[1:]] if isinstance(spec, str) and spec[:1] == "$" and spec[1:] in values else spec

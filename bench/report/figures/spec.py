@@ -1,0 +1,95 @@
+"""Pieces of Vega-Lite specifications that several figures share: axes, scales, and the plot of one dot per framework."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+SECONDS = "format(datum.value, '~s') + 's'"
+BYTES = (
+    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '.3~r') + ' GiB' : "
+    "datum.value >= 1048576 ? format(datum.value / 1048576, '.3~r') + ' MiB' : "
+    "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' KiB' : format(datum.value, '.3~r') + ' B'"
+)
+SHARE = "format(datum.value, '~p')"
+NUMBER = "format(datum.value, '~s')"
+
+
+def said(field: str, expression: str) -> str:
+    """An axis label's expression, for a field of the data."""
+    return expression.replace("datum.value", f"datum['{field}']").replace("'~", "'.3~").replace("'.3~p'", "'.1~%'")
+
+
+def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> dict:
+    """A logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
+    scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
+    axis = {"title": title, "labelExpr": labels, "tickCount": 5, "labelFlush": True, "labelOverlap": "greedy"}
+    return {"type": "quantitative", "scale": scale, "axis": axis}
+
+
+log_y = log_x
+
+BY_VARIANT = {
+    "field": "variant",
+    "type": "nominal",
+    "sort": None,
+    "scale": {"domain": "$variants"},
+    "axis": {"title": None, "labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": 190, "ticks": False},
+}
+"""One line for each framework variant, in the panel's order; a long name takes two lines of text."""
+
+
+def coloured(legend: bool, labels: str = "$variants") -> dict:
+    """Colour and shape (and dashes, where a line is drawn) tell variants apart: each alone would do."""
+    field = "label" if labels == "$labels" else "variant"
+    kind = {"field": field, "type": "nominal", "sort": None}
+    place = {"orient": "bottom", "title": None, "columns": "$columns", "labelLimit": 190, "symbolSize": 60} if legend else None
+    return {
+        channel: {**kind, "scale": {"domain": labels, "range": f"${name}"}, "legend": place}
+        for channel, name in (("color", "colours"), ("shape", "shapes"))
+    }
+
+
+def dashed(labels: str = "$variants") -> dict:
+    field = "label" if labels == "$labels" else "variant"
+    scale = {"domain": labels, "range": "$dashes"}
+    return {"strokeDash": {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": None}}
+
+
+def beside(text: str) -> dict:
+    """A text in the column to the right of the plot."""
+    return {
+        "mark": {"type": "text", "align": "left", "baseline": "middle"},
+        "encoding": {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}},
+    }
+
+
+def rows_of_dots(layers: list[dict], transform: list[dict] = (), step: int = 30, **more) -> dict:
+    """A specification with one line per framework variant; `layers` say what is on it."""
+    return {
+        "$schema": SCHEMA,
+        "width": "$width",
+        "height": {"step": step},
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"values": "$points"},
+        "transform": list(transform),
+        "encoding": {"y": BY_VARIANT},
+        "layer": layers,
+        **more,
+    }
+
+
+def plane(layers: list[dict], transform: list[dict] = (), height: int = 300, **more) -> dict:
+    """A specification with two quantitative axes."""
+    return {
+        "$schema": SCHEMA,
+        "width": "$width",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"values": "$points"},
+        "transform": list(transform),
+        "layer": layers,
+        **more,
+    }
+
+
+def hint(**fields: str) -> list[dict]:
+    """A tooltip of fields of the data, by their names in words."""
+    return [{"field": field, "type": "nominal", "title": words.replace("_", " ")} for words, field in fields.items()]
