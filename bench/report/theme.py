@@ -32,7 +32,7 @@ def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
 
 def named(theme: str) -> dict[str, Any]:
     """What `$ink`, `$palette` … stand for in a specification."""
-    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme])}
+    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "marks": list(SHAPES)}
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...worker.phases import PHASES
 from ..coverage import Conditions
 from ..csv_table import columns_of
 from ..rows import Row
@@ -12,6 +11,10 @@ from ..trust import REFUSED
 
 NATIVE = "native"
 """What the neuron is called that a framework's own tutorial gives: another network in each framework, never compared."""
+
+
+PHASES = ("step", "forward", "backward", "inference")
+"""In the order of a reader's interest."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Memory of one call: one panel for each meaning of the number, because only the same quantity may be compared."""
 
-from ...worker.phases import PHASES
-from .figure import Entry, Figure, Panel, Table
-from .spec import BYTES, beside, coloured, hint, log_x, rows_of_dots, said
+from .figure import PHASES, Entry, Figure, Panel, Table
+from .spec import MEBIBYTES, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -32,10 +31,11 @@ def _panel(table: Table, where: dict, phase: str, meaning: str, group: list[Entr
 
 def _spec() -> dict:
     transform = [
-        {"calculate": said("peak", BYTES), "as": "most"},
-        {"calculate": f"isValid(datum.extra) ? {said('extra', BYTES)} : ''", "as": "beyond"},
+        *mebibytes("peak", "extra"),
+        {"calculate": said("peak", MEBIBYTES), "as": "most"},
+        {"calculate": f"isValid(datum.extra) ? {said('extra', MEBIBYTES)} : ''", "as": "beyond"},
     ]
-    x = log_x("$meaning", BYTES, base=2)
+    x = log_x("$meaning", MEBIBYTES, base=2)
     tooltip = hint(framework="variant", most_in_use="most", beyond_arguments_and_results="beyond")
     both = {"color": coloured(False)["color"], "tooltip": tooltip}
     point = {"type": "point", "size": 70, "opacity": 1}

@@ -1,7 +1,7 @@
 """Time against memory: who is on the front, where less of one costs more of the other."""
 
 from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import BYTES, SECONDS, coloured, hint, log_x, log_y, plane, said
+from .spec import MEBIBYTES, SECONDS, coloured, hint, log_x, log_y, mebibytes, plane, said
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time and "
@@ -39,8 +39,12 @@ def _panel(table: Table, where: dict, phase: str, column: str, meaning: str, gro
 
 def _spec() -> dict:
     x = {"field": "seconds", **log_x("time per call", SECONDS)}
-    y = {"field": "bytes", **log_y("$meaning", BYTES, base=2)}
-    transform = [{"calculate": said("seconds", SECONDS), "as": "time"}, {"calculate": said("bytes", BYTES), "as": "memory"}]
+    y = {"field": "bytes", **log_y("$meaning", MEBIBYTES, base=2)}
+    transform = [
+        *mebibytes("bytes"),
+        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
+    ]
     line = {"type": "line", "interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
     dots = {"type": "point", "filled": True, "size": 90, "opacity": 1}
     tooltip = hint(framework="variant", time="time", memory="memory")

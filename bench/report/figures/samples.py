@@ -4,8 +4,8 @@ from .figure import Entry, Figure, Panel, Table
 from .spec import SECONDS, hint, plane, said
 
 TEXT = (
-    "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. Hollow, "
-    "underneath: what the device's own clock says of the same call. Wall time far above it is waiting: for Python, or for a core "
+    "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
+    "Underneath is what the device's own clock says of the same calls: wall time far above it is waiting, for Python or for a core "
     "that somebody else had."
 )
 MOST_NUMBERS = 150_000
@@ -14,27 +14,34 @@ MOST_NUMBERS = 150_000
 
 def samples(table: Table) -> Figure:
     shown = [entry for entry in table.entries if entry.shows("step") and not entry.native]
-    numbers = 3 * sum(sum(map(len, entry.row.rounds_of("step"))) for entry in shown)
+    numbers = 4 * sum(sum(map(len, entry.row.rounds_of("step"))) for entry in shown)
     every = max(1, -(-numbers // MOST_NUMBERS))
-    panels = [_panel(table, entry, every) for entry in shown]
+    panels = [panel for entry in shown for panel in _panels(table, entry, every)]
     return Figure("samples", "One case, sample by sample", TEXT, _spec(), panels, "There are no samples.")
 
 
-def _panel(table: Table, entry: Entry, every: int) -> Panel:
-    points = []
-    for record in entry.row.records:
-        part = record.parts.get("step")
-        if part is None or part.samples is None:
-            continue
-        taken = part.samples
-        device = taken.device if len(taken.device) == len(taken.wall) else [None] * len(taken.wall)
-        series = list(zip(taken.at, taken.wall, device, strict=True))[::every]
-        points += [{"round": record.round + 1, "at": _short(a), "wall": _short(w), "device": _short(d)} for a, w, d in series]
-    notes = [f"Every {every}th sample is shown."] if every > 1 else []
-    notes += _clocks(entry)
-    names = {"rounds_shown": sorted({point["round"] for point in points}), "of": entry.index}
+def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
+    """The wall clock's panel, and under it the device's, if there is one."""
     where = entry.parts | {"phase": "step"}
-    return Panel(f"{entry.variant} · {table.title(where)}".strip(" ·"), where, points, {}, names, notes)
+    title = " · ".join(filter(None, (entry.variant, table.title(where))))
+    device = "CPU time of the process" if entry.values["device_clock"] == "process" else "time on the device"
+    panels = []
+    for clock, words in (("wall", "wall time"), ("device", device)):
+        points = _points(entry, clock, every)
+        names = {"rounds_shown": sorted({point["round"] for point in points}), "of": entry.index, "clock": words}
+        notes = [*([f"Every {every}th sample is shown."] if every > 1 else []), *_clocks(entry)] if clock == "device" else []
+        if points:
+            panels.append(Panel(f"{title} · {words}", where, points, {}, names, notes))
+    return panels
+
+
+def _points(entry: Entry, clock: str, every: int) -> list[dict]:
+    taken = [(r.round + 1, r.parts["step"].samples) for r in entry.row.records if "step" in r.parts and r.parts["step"].samples]
+    return [
+        {"round": number, "at": _short(at), "seconds": _short(seconds)}
+        for number, found in taken
+        for at, seconds in list(zip(found.at, getattr(found, clock), strict=False))[::every]
+    ]
 
 
 def _clocks(entry: Entry) -> list[str]:
@@ -52,27 +59,20 @@ def _clocks(entry: Entry) -> list[str]:
 GPU = {"sm_mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
 
 
-def _short(value: float | None) -> float | None:
+def _short(value: float) -> float:
     """Four digits: a pixel needs no more."""
-    return None if value is None else float(f"{value:.4g}")
+    return float(f"{value:.4g}")
 
 
 def _spec() -> dict:
     x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
-    axis = {"title": "seconds per call", "labelExpr": SECONDS, "tickCount": 6}
-    y = {"type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": axis}
-    legend = {"orient": "bottom", "title": "round"}
-    scale = {"domain": "$rounds_shown", "range": "$palette"}
-    colour = {"color": {"field": "round", "type": "nominal", "scale": scale, "legend": legend}}
-    transform = [{"calculate": said("wall", SECONDS), "as": "time"}, {"calculate": said("device", SECONDS), "as": "inner"}]
-    tooltip = hint(round="round", wall_time="time", device_clock="inner")
-    dot = {"type": "point", "size": 28, "opacity": 0.9}
-    layers = [
-        {
-            "transform": [{"filter": "isValid(datum.device)"}],
-            "mark": {**dot, "filled": False, "shape": "triangle-down", "strokeWidth": 1},
-            "encoding": {"x": x, "y": {**y, "field": "device"}, **colour},
-        },
-        {"mark": {**dot, "filled": True}, "encoding": {"x": x, "y": {**y, "field": "wall"}, **colour, "tooltip": tooltip}},
-    ]
-    return plane(layers, transform, height=240)
+    axis = {"title": "$clock", "labelExpr": SECONDS, "tickCount": 4}
+    y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
+    legend = {"orient": "bottom", "title": "round", "symbolSize": 60}
+    kind = {"field": "round", "type": "nominal", "legend": legend}
+    colour = {**kind, "scale": {"domain": "$rounds_shown", "range": "$palette"}}
+    shape = {**kind, "scale": {"domain": "$rounds_shown", "range": "$marks"}}
+    transform = [{"calculate": said("seconds", SECONDS), "as": "time"}]
+    dots = {"type": "point", "filled": True, "size": 28, "opacity": 0.9}
+    encoding = {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": hint(round="round", time="time")}
+    return plane([{"mark": dots, "encoding": encoding}], transform, height=150)

@@ -2,25 +2,30 @@
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
-SECONDS = "format(datum.value, '~s') + 's'"
-BYTES = (
-    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '.3~r') + ' GiB' : "
-    "datum.value >= 1048576 ? format(datum.value / 1048576, '.3~r') + ' MiB' : "
-    "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' KiB' : format(datum.value, '.3~r') + ' B'"
+SECONDS = "replace(format(datum.value, '~s'), regexp('([a-zµ]?)$'), ' $1s')"
+MEBIBYTES = (
+    "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : "
+    "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
 )
-SHARE = "format(datum.value, '~p')"
-NUMBER = "format(datum.value, '~s')"
+ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
+"""Of the ticks of a logarithmic axis these get a line: one for each digit is a fence."""
 
 
 def said(field: str, expression: str) -> str:
-    """An axis label's expression, for a field of the data."""
-    return expression.replace("datum.value", f"datum['{field}']").replace("'~", "'.3~").replace("'.3~p'", "'.1~%'")
+    """An axis label's expression, for a field of the data, with three digits."""
+    return expression.replace("datum.value", f"datum['{field}']").replace("'~s'", "'.3~s'")
+
+
+def mebibytes(*fields: str) -> list[dict]:
+    """Transforms from bytes: on an axis in MiB, and only there, round numbers are round."""
+    return [{"calculate": f"isValid(datum.{name}) ? datum.{name} / 1048576 : null", "as": name} for name in fields]
 
 
 def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> dict:
     """A logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
-    axis = {"title": title, "labelExpr": labels, "tickCount": 5, "labelFlush": True, "labelOverlap": "greedy"}
+    thin = {"condition": {"test": ROUND, "value": 1}, "value": 0}
+    axis = {"title": title, "labelExpr": labels, "tickCount": 5, "labelFlush": True, "labelOverlap": "greedy", "gridOpacity": thin}
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
 

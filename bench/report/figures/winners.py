@@ -1,8 +1,8 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
 from ...stats import ratio
-from .figure import Entry, Figure, Panel, Table
-from .spec import BYTES, SCHEMA, SECONDS, coloured, hint, said
+from .figure import PHASES, Entry, Figure, Panel, Table
+from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
 
 TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
@@ -14,7 +14,7 @@ CELL = {"width": 132, "height": 78}
 def winners(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(("neurons", "time_steps")):
-        for phase in ("step", "inference", "forward", "backward"):
+        for phase in PHASES:
             if points := _points(group, phase):
                 panels.append(_panel(table, where | {"phase": phase}, phase, points))
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
@@ -48,15 +48,16 @@ def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
 
 
 def _spec() -> dict:
-    x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0}}
-    y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T"}}
+    x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
+    y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
     lines = {
         "calculate": "[datum.time, isValid(datum.bytes) ? datum.memory : '', datum.also ? '≈ ' + datum.also : '']",
         "as": "lines",
     }
     transform = [
+        *mebibytes("bytes"),
         {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": said("bytes", BYTES), "as": "memory"},
+        {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
         {"calculate": "split(replace(datum.variant, ':', ':|'), '|')", "as": "name"},
         lines,
     ]
