@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from textwrap import wrap
 
 import vl_convert
 
 from .figures import Figure, Panel, Table, substituted
+from .figures.spec import ROW
 from .theme import config, looks, named, styles
 
 COLUMN_WIDTH = 245
@@ -18,17 +18,13 @@ LETTERS = 52
 """Letters of a title that fit into a line."""
 
 
-def write_plots(folder: Path, table: Table, figures: list[Figure]) -> Iterator[Path]:
-    """Every panel of `figures` as `figure-nn-conditions.png`, `.svg` and `.pdf`; yields the paths as they are written."""
-    folder.mkdir(parents=True, exist_ok=True)
+def drawn(table: Table, figures: list[Figure]) -> Iterator[tuple[str, bytes]]:
+    """Every panel of `figures` as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
     for figure in figures:
         for index, panel in enumerate(figure.panels, start=1):
             spec = paper_spec(figure, panel, table)
-            stem = folder / f"{figure.id}-{index:02}{_slug(panel.title)}"
-            for suffix, drawn in drawings(spec).items():
-                path = stem.with_name(stem.name + suffix)
-                path.write_bytes(drawn)
-                yield path
+            for suffix, content in drawings(spec).items():
+                yield f"{figure.id}-{index:02}{_slug(panel.title)}{suffix}", content
 
 
 def drawings(spec: dict) -> dict[str, bytes]:
@@ -47,6 +43,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
         **panel.names,
         "points": panel.data(table),
         "width": COLUMN_WIDTH,
+        "height": ROW * len(variants),
         "columns": 2,
     }
     if variants and all(variant in table.variants for variant in variants):

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...stats import ratio_of, resampled
 from ..coverage import Conditions
 from ..csv_table import columns_of
 from ..rows import Row
@@ -48,6 +49,8 @@ class Table:
         self.conditions, self.baseline = conditions, baseline
         self.entries = [Entry(index, row, columns_of(row), conditions.parts(row)) for index, row in enumerate(rows)]
         self.variants = sorted({entry.variant for entry in self.entries})
+        self._drawn: dict[int, Any] = {}
+        self._ratios: dict[tuple[int, int], tuple[float, float, float]] = {}
 
     def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
         """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions.
@@ -59,6 +62,16 @@ class Table:
             if entry.native == native:
                 found[tuple((axis, text) for axis, text in entry.parts.items() if axis not in without)].append(entry)
         return [(dict(key), group) for key, group in found.items()]
+
+    def step_ratio(self, entry: Entry, base: Entry) -> tuple[float, float, float]:
+        """(ratio, low, high) of two step times; resampling is slow, and every figure asks for the same."""
+        pair = entry.index, base.index
+        if pair not in self._ratios:
+            rounds, baseline = (one.row.rounds_of("step") for one in (entry, base))
+            if base.index not in self._drawn:
+                self._drawn[base.index] = resampled(baseline, (0, 1))
+            self._ratios[pair] = ratio_of(rounds, baseline, resampled(rounds, (0, 0)), self._drawn[base.index])
+        return self._ratios[pair]
 
     def title(self, where: dict[str, str]) -> str:
         """What tells these conditions from those of other groups."""

@@ -45,8 +45,9 @@ def _domain(column: str, group: list[Entry]) -> list[float]:
 
 
 def _spec() -> dict:
-    x = {"field": "value", **log_x("$measure", "format(datum.value, '.1~e')", domain="$domain")}
-    transform = [{"calculate": "datum.value === 0 ? '0' : format(datum.value, '.2~e')", "as": "said"}]
+    number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
+    x = {"field": "value", **log_x("$measure", number, domain="$domain")}
+    transform = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
     colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
     shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
     dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...config import ConfigError
 from .figure import Figure, Panel, Table
-from .spec import SECONDS, BY_VARIANT, log_x, hint, rows_of_dots, said
+from .spec import BY_VARIANT, SECONDS, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
@@ -100,4 +100,4 @@ def _spec() -> dict:
             "encoding": both,
         },
     ]
-    return rows_of_dots(layers, transform, step=24)
+    return rows_of_dots(layers, transform)

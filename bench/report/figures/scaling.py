@@ -3,7 +3,7 @@
 from ...stats import crossing, power_law
 from .. import units
 from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import SECONDS, coloured, dashed, hint, log_x, log_y, plane, said
+from .spec import DASHED, SECONDS, coloured, hint, log_x, log_y, plane, said
 
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
@@ -78,8 +78,8 @@ def _sentence(letter: str, at: float, seconds: float, low: int, high: int, befor
 
 
 def _spec() -> dict:
-    x = {**log_x("$along", "format(datum.value, 'd')"), "field": "x"}
-    x["axis"] |= {"values": "$sizes"}
+    x = {**log_x("$along", ""), "field": "x"}
+    x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1}
     y = {**log_y("time per call", SECONDS), "field": "seconds"}
     colour = coloured(True, "$labels")
     transform = [
@@ -88,14 +88,14 @@ def _spec() -> dict:
     ]
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
     layers = [
-        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"x": x, "y": y, "color": colour["color"], **dashed("$labels")}},
+        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"x": x, "y": y, "color": colour["color"], "strokeDash": DASHED}},
         {
             "mark": {"type": "rule", "strokeWidth": 1},
             "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour["color"]},
         },
         {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": x, "y": y, **colour, "tooltip": tooltip}},
         {
-            "data": {"values": "$crosses"},
+            "data": {"values": "$crosses"},  # of its own, so that it is no line of the legend
             "mark": {"type": "point", "shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2},
             "encoding": {"x": x, "y": y, "tooltip": hint(lead="said")},
         },

@@ -8,7 +8,11 @@ MEBIBYTES = (
     "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
 )
 ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
-"""Of the ticks of a logarithmic axis these get a line: one for each digit is a fence."""
+"""Of the ticks of a logarithmic axis these get a line, and on a long axis a label: all digits together are a fence."""
+ROW = 30
+"""Height of a framework's line."""
+LONG = 8
+"""How many times its beginning the end of a long axis is."""
 
 
 def said(field: str, expression: str) -> str:
@@ -22,14 +26,29 @@ def mebibytes(*fields: str) -> list[dict]:
 
 
 def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> dict:
-    """A logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
+    """A horizontal logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
+    return _log("x", title, labels, domain, base)
+
+
+def log_y(title: str, labels: str, base: int = 10) -> dict:
+    """As `log_x`, upwards."""
+    return _log("y", title, labels, None, base)
+
+
+def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -> dict:
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
-    thin = {"condition": {"test": ROUND, "value": 1}, "value": 0}
-    axis = {"title": title, "labelExpr": labels, "tickCount": 5, "labelFlush": True, "labelOverlap": "greedy", "gridOpacity": thin}
+    short = f"domain('{channel}')[1] < {LONG} * domain('{channel}')[0]"
+    axis = {
+        "title": title,
+        "labelExpr": labels if base == 2 else f"{short} || {ROUND} ? ({labels}) : ''",
+        "tickCount": 5,
+        "labelBound": True,
+        "labelOverlap": "greedy",
+        "labelSeparation": 8,
+        "gridOpacity": {"condition": {"test": ROUND if base == 10 else "true", "value": 1}, "value": 0},
+    }
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
-
-log_y = log_x
 
 BY_VARIANT = {
     "field": "variant",
@@ -52,10 +71,8 @@ def coloured(legend: bool, labels: str = "$variants") -> dict:
     }
 
 
-def dashed(labels: str = "$variants") -> dict:
-    field = "label" if labels == "$labels" else "variant"
-    scale = {"domain": labels, "range": "$dashes"}
-    return {"strokeDash": {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": None}}
+DASHED = {"field": "variant", "type": "nominal", "sort": None, "scale": {"domain": "$variants", "range": "$dashes"}, "legend": None}
+"""Dashes for a line, besides its colour."""
 
 
 def beside(text: str) -> dict:
@@ -66,12 +83,12 @@ def beside(text: str) -> dict:
     }
 
 
-def rows_of_dots(layers: list[dict], transform: list[dict] = (), step: int = 30, **more) -> dict:
+def rows_of_dots(layers: list[dict], transform: list[dict] = (), **more) -> dict:
     """A specification with one line per framework variant; `layers` say what is on it."""
     return {
         "$schema": SCHEMA,
         "width": "$width",
-        "height": {"step": step},
+        "height": "$height",
         "autosize": {"type": "fit-x", "contains": "padding"},
         "data": {"values": "$points"},
         "transform": list(transform),

@@ -1,6 +1,5 @@
 """Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
 
-from ...stats import ratio
 from .figure import Entry, Figure, Panel, Table, by_phase
 from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
@@ -18,19 +17,19 @@ def times(table: Table) -> Figure:
 def _panel(table: Table, phase: str, where: dict, group: list[Entry]) -> Panel:
     group = sorted(group, key=lambda entry: entry.values[f"{phase}_s"])
     base = next((entry for entry in group if entry.variant == table.baseline), group[0])
-    samples = base.row.rounds_of(phase)
     points = []
     for entry in group:
-        low, high = ratio(entry.row.rounds_of(phase), samples)[1:] if entry is not base else (None, None)
-        points.append({"row": entry.index, "against": base.variant, "ratio_low": low, "ratio_high": high})
+        points.append({"row": entry.index})
+        if phase == "step" and entry is not base:
+            _, points[-1]["ratio_low"], points[-1]["ratio_high"] = table.step_ratio(entry, base)
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    names = {"variants": [entry.variant for entry in group], "baseline": table.baseline}
+    names = {"variants": [entry.variant for entry in group], "baseline": table.baseline, "against": base.variant}
     return Panel(table.title(where), where, points, fields, names)
 
 
 def _spec() -> dict:
     figures = ("seconds", "low", "high")
-    known = "isValid(datum.ratio_low) && datum.against === datum.base"
+    known = "isValid(datum.ratio_low) && against === datum.base"
     interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
     transform = [
         {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "fastest"}]},
@@ -60,7 +59,7 @@ def _spec() -> dict:
         },
         beside("ratio"),
     ]
-    return rows_of_dots(layers, transform, params=[{"name": "baseline", "value": "$baseline"}])
+    return rows_of_dots(layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against")])
 
 
 def _colour() -> dict:

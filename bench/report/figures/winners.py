@@ -1,6 +1,5 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
-from ...stats import ratio
 from .figure import PHASES, Entry, Figure, Panel, Table
 from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
 
@@ -15,12 +14,12 @@ def winners(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(("neurons", "time_steps")):
         for phase in PHASES:
-            if points := _points(group, phase):
+            if points := _points(table, group, phase):
                 panels.append(_panel(table, where | {"phase": phase}, phase, points))
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
-def _points(group: list[Entry], phase: str) -> list[dict]:
+def _points(table: Table, group: list[Entry], phase: str) -> list[dict]:
     cells: dict[tuple[int, int], list[Entry]] = {}
     for entry in group:
         cells.setdefault((entry.values["neurons"], entry.values["time_steps"]), []).append(entry)
@@ -28,16 +27,15 @@ def _points(group: list[Entry], phase: str) -> list[dict]:
     for members in cells.values():
         ordered = sorted((e for e in members if e.shows(phase)), key=lambda entry: entry.values[f"{phase}_s"])
         if ordered:
-            points.append({"row": ordered[0].index, "also": _tie(ordered, phase), "of": len(ordered)})
+            points.append({"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)})
     return points
 
 
-def _tie(ordered: list[Entry], phase: str) -> str:
-    """The runner-up, if it is not clearly slower."""
-    if len(ordered) < 2:
+def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
+    """The runner-up, if it is not clearly slower. Ratios of other phases than the step have no interval."""
+    if len(ordered) < 2 or phase != "step":
         return ""
-    samples = [entry.row.rounds_of(phase) for entry in ordered[:2]]
-    return ordered[1].variant if ratio(samples[1], samples[0])[1] <= 1 else ""
+    return ordered[1].variant if table.step_ratio(ordered[1], ordered[0])[1] <= 1 else ""
 
 
 def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
@@ -73,7 +71,7 @@ def _spec() -> dict:
         "layer": [
             {
                 "mark": {"type": "rect", "fillOpacity": 0.22, "strokeWidth": 2},
-                "encoding": {"color": coloured(False)["color"], "stroke": coloured(False)["color"]},
+                "encoding": {"color": coloured(False)["color"], "stroke": {**coloured(False)["color"]}},
             },
             {"mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": -32}, "encoding": {"text": {"field": "name"}}},
             {"mark": {**text, "baseline": "top", "dy": -5}, "encoding": {"text": {"field": "lines"}}},
