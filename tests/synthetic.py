@@ -18,7 +18,9 @@ def samples(seconds: float, count: int = 20, device: str = "cpu") -> dict:
     return clocks | {"warm_up_calls": 3, "warm_up_converged": True, "stop_reason": "converged"}
 
 
-def record(framework="torch", status="ok", reason=None, round=0, step=0.004, machine="m1", passed=True, count=20, **case) -> Record:
+def record(
+    framework="torch", status="ok", reason=None, round=0, step=0.004, machine="m1", passed=True, count=20, **case
+) -> Record:
     """A record as a run writes it; of one that is not ok only the forward phase went well."""
     case = Case(framework, **case)
     parts = {name: {"status": "ok", "seconds": 0.25} for name in ("import", "build", "first_call")}

@@ -31,9 +31,12 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where to write [default: the first folder].", show_default=False)] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
     published: Annotated[
-        Path | None, typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False)
+        Path | None,
+        typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
     ] = None,
-    baseline: Annotated[str, typer.Option(help="Framework that times are compared with [default: the fastest].", show_default=False)] = "",
+    baseline: Annotated[
+        str, typer.Option(help="Framework that times are compared with [default: the fastest].", show_default=False)
+    ] = "",
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew."""
     for folder in folders:

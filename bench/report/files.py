@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..store import read_records, write_atomically
-from .csv_table import csv_text
 from .coverage import Conditions
+from .csv_table import csv_text
 from .figures import Published, Table, figures_of
 from .html import html_text
 from .plots import drawn

@@ -48,9 +48,16 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
     }
     if variants and all(variant in table.variants for variant in variants):
         values |= looks(variants, styles(table.variants), "light")
-    title = {"text": wrap(figure.title, LETTERS), "subtitle": [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)]}
+    title = {
+        "text": wrap(figure.title, LETTERS),
+        "subtitle": [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)],
+    }
     spec = substituted(figure.spec, values)
-    return {**spec, "title": {**title, "frame": "bounds" if "autosize" not in spec else "group"}, "config": config("light", TEXT_SIZE)}
+    return {
+        **spec,
+        "title": {**title, "frame": "bounds" if "autosize" not in spec else "group"},
+        "config": config("light", TEXT_SIZE),
+    }
 
 
 def _slug(title: str) -> str:

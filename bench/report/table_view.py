@@ -28,13 +28,20 @@ def columns(table: Table) -> list[Column]:
     every = "times memory start proof"
     varying = [axis for axis in table.conditions.varying_axes if axis not in ("threads", "machine")]
     conditions = [
-        Column(axis, AXIS_COLUMNS.get(axis, axis.replace("_", " ")), every, axis in ("neurons", "time_steps", "batch", "layers", "seed"))
+        Column(
+            axis,
+            AXIS_COLUMNS.get(axis, axis.replace("_", " ")),
+            every,
+            axis in ("neurons", "time_steps", "batch", "layers", "seed"),
+        )
         for axis in varying
     ]
     conditions += [Column(axis, axis, every, False) for axis in ("threads", "machine") if axis in table.conditions.varying_axes]
     times = [Column(f"{phase}_s", phase, "times") for phase in PHASES]
     interval = [Column("step_lo_s", "95 % interval", "times"), Column("ratio", "× best", "times")]
-    weights = [Column(f"{p}_{kind}_memory_bytes", f"{p} {said}", "memory") for p in PHASES for kind, said in KINDS_OF_MEMORY.items()]
+    weights = [
+        Column(f"{p}_{kind}_memory_bytes", f"{p} {said}", "memory") for p in PHASES for kind, said in KINDS_OF_MEMORY.items()
+    ]
     starts = [Column(f"{name}_s", name.replace("_", " "), "start") for name in ("import", "build", "compile", "first_call")]
     return [
         Column("rank", "#", every, hint="rank by step time among cases that differ in nothing but the framework"),
@@ -45,7 +52,12 @@ def columns(table: Table) -> list[Column]:
         *weights,
         Column("memory_meaning", "meaning", "memory", False, "figures of different meaning are different quantities"),
         *starts,
-        Column("step_enqueue_s", "until return", "start", hint="step time until the call came back: near all of it, Python is the limit"),
+        Column(
+            "step_enqueue_s",
+            "until return",
+            "start",
+            hint="step time until the call came back: near all of it, Python is the limit",
+        ),
         Column("roofline", "of the floor", "start", hint="the hardware's least time for the step, over the step time"),
         Column("proved", "verdict", "proof", False),
         Column("wrong_decisions", "wrong decisions", "proof"),

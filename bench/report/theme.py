@@ -38,7 +38,11 @@ def named(theme: str) -> dict[str, Any]:
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
     """What `$colours`, `$shapes` and `$dashes` stand for: the styles of a panel's variants, in its order."""
     found = [known[variant] for variant in variants]
-    return {"colours": [s[theme] for s in found], "shapes": [s["shape"] for s in found], "dashes": [list(s["dash"]) for s in found]}
+    return {
+        "colours": [s[theme] for s in found],
+        "shapes": [s["shape"] for s in found],
+        "dashes": [list(s["dash"]) for s in found],
+    }
 
 
 def config(theme: str, size: int = 12) -> dict[str, Any]:
@@ -62,6 +66,12 @@ def config(theme: str, size: int = 12) -> dict[str, Any]:
         "axisY": {"grid": True},
         "legend": {**text, "labelLimit": 0, "rowPadding": 3, "columnPadding": 12, "symbolStrokeWidth": 1.5, "offset": 8},
         "text": {"color": ink["ink"], "fontSize": size - 1},
-        "title": {"color": ink["ink"], "subtitleColor": ink["muted"], "fontSize": size, "subtitleFontSize": size - 2, "anchor": "start"},
+        "title": {
+            "color": ink["ink"],
+            "subtitleColor": ink["muted"],
+            "fontSize": size,
+            "subtitleFontSize": size - 2,
+            "anchor": "start",
+        },
         "rule": {"color": ink["muted"]},
     }

@@ -1,6 +1,7 @@
 """Vega as one script, for a page that asks nobody for anything."""
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +19,6 @@ def vega_script() -> str:
         return kept.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         script = vl_convert.javascript_bundle()
-    try:
+    with suppress(OSError):  # then the next report takes two seconds more
         write_atomically(kept, script)
-    except OSError:
-        pass  # then the next report takes two seconds more
     return script

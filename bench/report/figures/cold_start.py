@@ -6,9 +6,9 @@ from .figure import Entry, Figure, Panel, Table
 from .spec import SCHEMA, SECONDS, beside, hint, rows_of_dots, said
 
 TEXT = (
-    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of the "
-    "case's own network, that of warm-up included. To the right: after how many steps a framework has made up for starting later "
-    "than the quickest starter."
+    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
+    "the case's own network, that of warm-up included. To the right: after how many steps a framework has made up for starting "
+    "later than the quickest starter."
 )
 PARTS = ("import", "build", "compile", "first call besides")
 
@@ -64,7 +64,12 @@ def _spec() -> dict:
         "scale": {"domain": list(PARTS), "range": "$ramp"},
         "legend": {"orient": "bottom", "title": None, "columns": "$columns", "symbolType": "square"},
     }
-    x = {"field": "seconds", "type": "quantitative", "stack": "zero", "axis": {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS}}
+    x = {
+        "field": "seconds",
+        "type": "quantitative",
+        "stack": "zero",
+        "axis": {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS},
+    }
     bars = {
         "mark": {"type": "bar", "height": {"band": 0.62}, "stroke": "$page", "strokeWidth": 1},
         "encoding": {

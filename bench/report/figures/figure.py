@@ -1,4 +1,4 @@
-"""What every figure is made of: the cases as figures see them, a panel of points, and the figure that draws all its panels alike."""
+"""What every figure is made of: cases as figures see them, panels of points, and a figure that draws its panels alike."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field

@@ -4,9 +4,9 @@ from .figure import Entry, Figure, Panel, Table, by_phase
 from .spec import beside, coloured, hint, rows_of_dots
 
 TEXT = (
-    "What part of a call's time may be the issuing of work? A circle is the time until the call returned: on a GPU, near 100 % says "
-    "that the device waits for Python; on a CPU the call itself does the work, and the circle tells nothing. A diamond is a bound "
-    "that holds anywhere: the same framework's time with the fewest neurons measured, which has the same operations to issue. "
+    "What part of a call's time may be the issuing of work? A circle, for GPUs, is the time until the call returned: near 100 % "
+    "says that the device waits for Python. (On a CPU the call itself does the work.) A diamond is a bound that holds "
+    "anywhere: the same framework's time with the fewest neurons measured, which has the same operations to issue. "
     "From 80 % (90 % for a circle) a row is called launch-bound, below 50 % it is not."
 )
 BOUND, NOT_BOUND, RETURNED = 0.8, 0.5, 0.9
@@ -51,7 +51,7 @@ def _point(entry: Entry, small: Entry, phase: str) -> dict | None:
 
 
 def verdict(bound: float | None, returned: float | None) -> str:
-    """`launch-bound`, `not launch-bound` or `partly`, from the share that issuing can at most take and the share until the return."""
+    """`launch-bound`, `not launch-bound` or `partly`: from the share that issuing takes at most, and that until the return."""
     if bound is not None and bound < NOT_BOUND:
         return "not launch-bound"
     if (returned is not None and returned >= RETURNED) or (returned is None and bound is not None and bound >= BOUND):
@@ -70,7 +70,13 @@ def _spec() -> dict:
         "scale": {"domain": [0, 1.2], "nice": False},
         "axis": {"title": "share of the call's time", "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]},
     }
-    tooltip = hint(framework="variant", issuing_at_most="at_most", with_neurons="smallest", until_the_return="until_return", verdict="verdict")
+    tooltip = hint(
+        framework="variant",
+        issuing_at_most="at_most",
+        with_neurons="smallest",
+        until_the_return="until_return",
+        verdict="verdict",
+    )
     both = {**coloured(False), "tooltip": tooltip}
     del both["shape"]
     zone = {
@@ -82,8 +88,16 @@ def _spec() -> dict:
     circle = {"type": "point", "shape": "circle", "filled": False, "size": 90, "opacity": 1, "strokeWidth": 2}
     layers = [
         zone,
-        {"transform": [{"filter": "isValid(datum.bound)"}], "mark": diamond, "encoding": {"x": {**x, "field": "bound_drawn"}, **both}},
-        {"transform": [{"filter": "isValid(datum.returned)"}], "mark": circle, "encoding": {"x": {**x, "field": "returned"}, **both}},
+        {
+            "transform": [{"filter": "isValid(datum.bound)"}],
+            "mark": diamond,
+            "encoding": {"x": {**x, "field": "bound_drawn"}, **both},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.returned)"}],
+            "mark": circle,
+            "encoding": {"x": {**x, "field": "returned"}, **both},
+        },
         beside("verdict"),
     ]
     return rows_of_dots(layers, transform)

@@ -43,7 +43,11 @@ def _spec() -> dict:
     span = {"x": {**x, "field": "extra"}, "x2": {"field": "peak"}, "color": both["color"]}
     layers = [
         {"transform": known, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": span},
-        {"transform": known, "mark": {**point, "filled": False, "strokeWidth": 2}, "encoding": {"x": {**x, "field": "extra"}, **both}},
+        {
+            "transform": known,
+            "mark": {**point, "filled": False, "strokeWidth": 2},
+            "encoding": {"x": {**x, "field": "extra"}, **both},
+        },
         {"mark": {**point, "filled": True}, "encoding": {"x": {**x, "field": "peak"}, **both}},
         beside("most"),
     ]

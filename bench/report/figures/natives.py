@@ -17,7 +17,7 @@ def natives(table: Table) -> Figure:
             fields = {"seconds": "step_s", "low": "step_lo_s", "high": "step_hi_s", "rate": "firing_rate"}
             points = [{"row": entry.index} for entry in group]
             panels.append(Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]}))
-    missing = f"No framework was measured with its tutorial's neuron (neuron = [\"{NATIVE}\"] in a config)."
+    missing = f'No framework was measured with its tutorial\'s neuron (neuron = ["{NATIVE}"] in a config).'
     return Figure("natives", "Tutorials' own neurons, never ranked", TEXT, _spec(), panels, missing)
 
 
@@ -31,7 +31,10 @@ def _spec() -> dict:
     rule = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": coloured(False)["color"]}
     layers = [
         {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": rule},
-        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 1}, "encoding": {"x": x, **coloured(False), "tooltip": tooltip}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {"x": x, **coloured(False), "tooltip": tooltip},
+        },
         beside("fires"),
     ]
     return rows_of_dots(layers, transform)

@@ -4,8 +4,8 @@ from .figure import Entry, Figure, Panel, Table, by_phase
 from .spec import MEBIBYTES, SECONDS, coloured, hint, log_x, log_y, mebibytes, plane, said
 
 TEXT = (
-    "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time and "
-    "memory. Memory figures of different meaning are other quantities and have panels of their own."
+    "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
+    "and memory. Memory figures of different meaning are other quantities and have panels of their own."
 )
 
 

@@ -4,8 +4,8 @@ from .figure import Entry, Figure, Panel, Table
 from .spec import coloured, hint, log_x, rows_of_dots
 
 TEXT = (
-    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is for "
-    "information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, and so do "
+    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
+    "for information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, as do "
     "wrong decisions. Dots at the left edge, over “0”, are exactly zero; crosses are refused networks."
 )
 MEASURES = {

@@ -1,4 +1,4 @@
-"""Other people's published figures beside ours: another machine, often another network, sometimes only nominally the same size."""
+"""Other people's published figures beside ours: another machine, often another network, some only nominally of that size."""
 
 import csv
 from dataclasses import dataclass
@@ -63,12 +63,17 @@ def published(table: Table, figures: list[Published]) -> Figure:
             ours = [entry for entry in group if entry.shows(phase)]
             if same and ours:
                 panels.append(_panel(table, where | {"phase": phase}, phase, ours, same))
-    missing = "None of the published figures has a workload, a number of neurons and a number of time steps that were measured here."
+    missing = (
+        "None of the published figures has a workload, a number of neurons and a number of time steps that were measured here."
+    )
     return Figure("published", "Published figures, other hardware", TEXT, _spec(), panels, missing)
 
 
 def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Published]) -> Panel:
-    points = [{"row": e.index, "ours": True, "name": f"{e.variant} {e.values['precision']}", "hardware": "here", "source": ""} for e in ours]
+    points = [
+        {"row": e.index, "ours": True, "name": f"{e.variant} {e.values['precision']}", "hardware": "here", "source": ""}
+        for e in ours
+    ]
     for figure in theirs:
         values = figure.values
         name = f"{values['system']} {values['backend']} {values['precision']}"

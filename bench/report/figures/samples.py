@@ -5,8 +5,8 @@ from .spec import SECONDS, hint, plane, said
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
-    "Underneath is what the device's own clock says of the same calls: wall time far above it is waiting, for Python or for a core "
-    "that somebody else had."
+    "Underneath is what the device's own clock says of the same calls: wall time far above it is waiting, for Python or for a "
+    "core that somebody else had."
 )
 MOST_NUMBERS = 150_000
 """In the whole report: beyond, every k-th sample is shown, and said so."""

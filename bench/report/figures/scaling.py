@@ -1,5 +1,7 @@
 """How time grows with neurons, time steps and batch: fitted exponents, and where the lead changes."""
 
+from itertools import pairwise
+
 from ...stats import crossing, power_law
 from .. import units
 from .figure import Entry, Figure, Panel, Table, by_phase
@@ -8,7 +10,8 @@ from .spec import DASHED, SECONDS, coloured, hint, log_x, log_y, plane, said
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
-    "its points: 1 doubles the time with the size, 2 quadruples it, near 0 the size hardly matters yet. Crosses mark where the lead changes."
+    "its points: where it is 1 the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. "
+    "Crosses mark where the lead changes."
 )
 
 
@@ -32,7 +35,9 @@ def _panel(table: Table, axis: str, phase: str, where: dict, group: list[Entry])
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
     leads = _leads(lines, phase)
-    crosses = [{"x": at, "seconds": time, "said": text} for at, time, text in ((*found, _sentence(letter, *found)) for found in leads)]
+    crosses = [
+        {"x": at, "seconds": time, "said": text} for at, time, text in ((*found, _sentence(letter, *found)) for found in leads)
+    ]
     return Panel(
         title=" · ".join(filter(None, (f"over {said_axis}", table.title(where)))),
         where=where,
@@ -60,7 +65,7 @@ def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[tuple]:
     """
     sizes = sorted({size for line in lines.values() for size in line})
     found = []
-    for low, high in zip(sizes, sizes[1:], strict=False):
+    for low, high in pairwise(sizes):
         both = [name for name, line in lines.items() if low in line and high in line]
         if not both:
             continue
@@ -88,12 +93,18 @@ def _spec() -> dict:
     ]
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
     layers = [
-        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"x": x, "y": y, "color": colour["color"], "strokeDash": DASHED}},
+        {
+            "mark": {"type": "line", "strokeWidth": 1.5},
+            "encoding": {"x": x, "y": y, "color": colour["color"], "strokeDash": DASHED},
+        },
         {
             "mark": {"type": "rule", "strokeWidth": 1},
             "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour["color"]},
         },
-        {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": x, "y": y, **colour, "tooltip": tooltip}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {"x": x, "y": y, **colour, "tooltip": tooltip},
+        },
         {
             "data": {"values": "$crosses"},  # of its own, so that it is no line of the legend
             "mark": {"type": "point", "shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2},

@@ -71,7 +71,13 @@ def coloured(legend: bool, labels: str = "$variants") -> dict:
     }
 
 
-DASHED = {"field": "variant", "type": "nominal", "sort": None, "scale": {"domain": "$variants", "range": "$dashes"}, "legend": None}
+DASHED = {
+    "field": "variant",
+    "type": "nominal",
+    "sort": None,
+    "scale": {"domain": "$variants", "range": "$dashes"},
+    "legend": None,
+}
 """Dashes for a line, besides its colour."""
 
 

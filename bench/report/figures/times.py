@@ -52,7 +52,10 @@ def _spec() -> dict:
             "mark": {"type": "rect", "color": "$band"},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"value": 0}, "y2": {"value": "height"}},
         },
-        {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **_colour()}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **_colour()},
+        },
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {"x": x, **coloured(False), "tooltip": tooltip},
