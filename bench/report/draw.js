@@ -23,10 +23,18 @@ function substituted(spec, values) {
   return typeof spec === "string" && spec[0] === "$" && spec.slice(1) in values ? values[spec.slice(1)] : spec;
 }
 
+function kept(point) {
+  return !("row" in point) || wanted(data.variants[point.row]);
+}
+
+function hasPoints(panel) {
+  return panel.points.some(kept);
+}
+
 function pointsOf(panel) {
   const fields = Object.entries(panel.fields);
   return panel.points
-    .filter((point) => !("row" in point) || wanted(data.variants[point.row]))
+    .filter(kept)
     .map((point) =>
       "row" in point
         ? { variant: data.variants[point.row], ...Object.fromEntries(fields.map(([name, column]) => [name, valueOf(point.row, column)])), ...point }
@@ -37,9 +45,9 @@ function pointsOf(panel) {
 function valuesOf(panel, width) {
   const theme = dark.matches ? "dark" : "light";
   const variants = panel.names.variants || [];
-  const kept = variants.map((name) => !(name in data.styles) || wanted(name));
+  const stays = variants.map((name) => !(name in data.styles) || wanted(name));
   const names = Object.fromEntries(Object.entries(panel.names).map(([key, value]) =>
-    [key, key === "variants" || key === "labels" ? value.filter((_, index) => kept[index]) : value]));
+    [key, key === "variants" || key === "labels" ? value.filter((_, index) => stays[index]) : value]));
   const styles = (names.variants || []).map((name) => data.styles[name]).filter(Boolean);
   return {
     ...data.themes[theme].names,
@@ -50,6 +58,7 @@ function valuesOf(panel, width) {
     ...("baseline" in names ? { baseline: state.baseline } : {}),
     points: pointsOf(panel),
     columns: Math.max(1, Math.floor(width / 170)),
+    names_width: Math.min(190, Math.round(0.33 * width)),
     width: Math.max(width - 2, 200),
     height: ROW * (names.variants || []).length,
   };
@@ -101,8 +110,7 @@ function lay(section) {
   const id = section.dataset.figure;
   const figure = data.figures[id];
   if (!figure) return;
-  let panels = figure.panels.filter((panel) => (id === "samples" || matches(panel.where)) && pointsOf(panel).length);
-  if (id === "samples") panels = ofOneCase(section, panels);
+  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && hasPoints(panel));
   const limit = more.has(id) ? panels.length : FEW;
   const host = section.querySelector(".panels");
   for (const target of host.querySelectorAll(".plot")) {
@@ -124,11 +132,11 @@ function lay(section) {
 }
 
 function ofOneCase(section, panels) {
-  const rows = [...new Set(panels.map((panel) => panel.names.of))].filter(shownRow);
+  const titles = new Map(panels.map((panel) => [panel.names.of, panel.title.replace(/ · [^·]*$/, "")]));
+  const rows = [...titles.keys()].filter(shownRow);
   const select = section.querySelector("#case");
-  const title = (row) => panels.find((panel) => panel.names.of === row).title.replace(/ · [^·]*$/, "");
   const ids = rows.map((row) => valueOf(row, "case_id") + valueOf(row, "machine"));
-  select.replaceChildren(...rows.map((row, index) => new Option(title(row), ids[index])));
+  select.replaceChildren(...rows.map((row, index) => new Option(titles.get(row), ids[index])));
   const chosen = Math.max(0, ids.indexOf(state.case));
   select.value = ids[chosen];
   select.onchange = () => {

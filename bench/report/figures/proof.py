@@ -6,7 +6,7 @@ from .spec import coloured, hint, log_x, rows_of_dots
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
     "for information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, as do "
-    "wrong decisions. Dots at the left edge, over “0”, are exactly zero; crosses are refused networks."
+    "wrong decisions. Dots at the left edge, beside “0”, are exactly zero; crosses are refused networks."
 )
 MEASURES = {
     "grad_error": "gradient error",
@@ -51,10 +51,12 @@ def _spec() -> dict:
     colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
     shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
     dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
-    zero = {"type": "text", "text": "0", "align": "center", "dy": 0, "fontWeight": "bold"}
+    zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
+    once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
     none, some = [{"filter": "datum.value === 0"}], [{"filter": "datum.value > 0"}]
     layers = [
         {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
-        {"transform": none, "mark": zero, "encoding": {"x": {"value": 10}, **colour}},
+        {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},
+        {"transform": [*none, once], "mark": zero, "encoding": {"x": {"value": 16}}},
     ]
     return rows_of_dots(layers, transform)

@@ -76,7 +76,7 @@ def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Publi
     ]
     for figure in theirs:
         values = figure.values
-        name = f"{values['system']} {values['backend']} {values['precision']}"
+        name = f"{values['system']}|{values['backend']} {values['precision']}"
         about = {"hardware": values["hardware"], "source": f"{values['source']} {values['year']}, batch {values['batch']}"}
         points.append({"name": name, "seconds": float(values["value"]), "ours": False, "nominal": figure.nominal, **about})
     order = list(dict.fromkeys(point["name"] for point in points))
@@ -86,11 +86,12 @@ def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Publi
 def _spec() -> dict:
     transform = [
         {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": "replace(datum.name, '|', ' ')", "as": "whole_name"},
         {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
     ]
     x = {"field": "seconds", **log_x("seconds per call", SECONDS)}
-    tooltip = hint(system="name", time="time", hardware="hardware", source="source", remark="remark")
-    y = {**BY_VARIANT, "field": "name"}
+    tooltip = hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark")
+    y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')"}}
     both = {"x": x, "y": y, "tooltip": tooltip}
     shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
     layers = [

@@ -8,7 +8,7 @@ TEXT = (
     "Underneath is what the device's own clock says of the same calls: wall time far above it is waiting, for Python or for a "
     "core that somebody else had."
 )
-MOST_NUMBERS = 150_000
+MOST_NUMBERS = 60_000
 """In the whole report: beyond, every k-th sample is shown, and said so."""
 
 

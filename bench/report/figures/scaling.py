@@ -34,10 +34,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict, group: list[Entry])
     seconds = f"{phase}_s"
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
-    leads = _leads(lines, phase)
-    crosses = [
-        {"x": at, "seconds": time, "said": text} for at, time, text in ((*found, _sentence(letter, *found)) for found in leads)
-    ]
+    crosses = [{"x": lead[0], "seconds": lead[1], "said": _sentence(letter, *lead)} for lead in _leads(lines, phase)]
     return Panel(
         title=" · ".join(filter(None, (f"over {said_axis}", table.title(where)))),
         where=where,
@@ -48,7 +45,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict, group: list[Entry])
             "labels": [labels[name] for name in order],
             "along": said_axis,
             "sizes": sorted({entry.values[axis] for entry in group}),
-            "crosses": [{key: cross[key] for key in ("x", "seconds", "said")} for cross in crosses],
+            "crosses": crosses,
         },
         notes=[cross["said"] for cross in crosses],
     )

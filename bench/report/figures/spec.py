@@ -55,7 +55,12 @@ BY_VARIANT = {
     "type": "nominal",
     "sort": None,
     "scale": {"domain": "$variants"},
-    "axis": {"title": None, "labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": 190, "ticks": False},
+    "axis": {
+        "title": None,
+        "labelExpr": "split(replace(datum.label, ':', ':|'), '|')",
+        "labelLimit": "$names_width",
+        "ticks": False,
+    },
 }
 """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
 
