@@ -29,7 +29,7 @@ def result_set(folder: Path, started: list[str]) -> ResultSet:
     try:
         experiment = Experiment.model_validate(_given(json.loads((folder / "experiment.json").read_text(encoding="utf-8"))))
         found.config = as_toml(experiment)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     for path in sorted(folder.glob("environment-*.json")):
         try:

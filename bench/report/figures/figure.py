@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ...stats import ratio_of, resampled
@@ -31,11 +32,14 @@ class Entry:
     def variant(self) -> str:
         return self.row.case.framework_variant
 
+    @cached_property
+    def timed(self) -> frozenset[str]:
+        """Phases whose time is worth showing: they went well, the network is the right one, and nothing was refused."""
+        row, phases = self.row, PHASES if self.row.proved and self.row.status not in REFUSED else ()
+        return frozenset(p for p in phases if row.phase_status(p) == "ok" and self.values[f"{p}_s"] is not None)
+
     def shows(self, phase: str) -> bool:
-        """A time is worth showing if its phase went well, the network is the right one, and nothing was refused."""
-        row = self.row
-        proved = row.proved and row.status not in REFUSED
-        return proved and row.phase_status(phase) == "ok" and self.values[f"{phase}_s"] is not None
+        return phase in self.timed
 
     @property
     def native(self) -> bool:
