@@ -39,8 +39,21 @@ def browser():
         found.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_intervals():
+    """How good intervals are is not looked at here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("snnbench.stats.RESAMPLES", 100)
+        yield
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def example_rows(quick_intervals):
+    return rows_of(example())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, example_rows):
     """Paths of reports by name, each made when it is first asked for."""
     folder = tmp_path_factory.mktemp("pages")
 
@@ -56,17 +69,12 @@ def pages(tmp_path_factory):
         refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
         return html_text(rows_of([*rounds(HOSTILE, neurons=97), *rounds("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
 
-    def thousands():
-        with pytest.MonkeyPatch.context() as patch:  # how long intervals take to compute is not looked at here
-            patch.setattr("snnbench.stats.RESAMPLES", 100)
-            return html_text(rows_of(many()), "many", [])
-
     makers = {
         "quickstart": quickstart,
         "published": published,
         "hostile": hostile,
-        "example": lambda: html_text(rows_of(example()), "example", []),
-        "many": thousands,
+        "example": lambda: html_text(example_rows, "example", []),
+        "many": lambda: html_text(rows_of(many()), "many", []),
     }
 
     def path(name: str) -> str:
@@ -95,9 +103,10 @@ class Visit:
         self.page.goto(url)
         self.page.wait_for_selector("#cases.ready")
 
-    def draw_all(self) -> None:
-        """At once, what a reader who scrolls would see drawn bit by bit."""
-        self.page.evaluate("() => Promise.all([...document.querySelectorAll('.plot')].map(draw))")
+    def draw(self, figure: str = "") -> None:
+        """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all."""
+        selector = f"[data-figure={figure}] .plot" if figure else ".plot"
+        self.page.evaluate("(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector)
 
     def titles(self, figure: str) -> list[str]:
         return self.page.locator(f"[data-figure={figure}] figcaption > span:first-child").all_inner_texts()
@@ -139,7 +148,7 @@ LOOKS = [
 @pytest.mark.parametrize("name, width, scheme", LOOKS)
 def test_nothing_overlaps_is_cut_or_empty(visit, name, width, scheme):
     seen = visit(name, width=width, scheme=scheme)
-    seen.draw_all()
+    seen.draw()
     assert seen.page.locator(".plot").count() > 5
     assert seen.page.evaluate(LOOK, [width, scheme]) == []
     assert seen.heard == []
@@ -147,7 +156,7 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, scheme):
 
 def test_hostile_names_do_nothing_but_stand_there(visit):
     seen = visit("hostile", width=390)
-    seen.draw_all()
+    seen.draw()
     seen.page.locator("[data-figure=times] .role-mark path").first.hover()
     assert seen.page.locator("img").count() == 0 and "alert" in seen.page.locator("#cases").inner_text()
     faults = seen.page.evaluate(LOOK, [390, "light"])
@@ -157,7 +166,7 @@ def test_hostile_names_do_nothing_but_stand_there(visit):
 
 def test_the_look_sees_what_is_wrong(visit):
     seen = visit("quickstart")
-    seen.draw_all()
+    seen.draw()
     spoil = """() => {
       const texts = document.querySelectorAll(".plot svg text");
       texts[1].setAttribute("transform", texts[0].getAttribute("transform"));
@@ -180,7 +189,7 @@ def test_filters_and_links(visit, pages):
     seen.page.select_option("select[name=precision]", "bf16")
     seen.page.select_option("select[name=time_steps]", "T = 500")
     assert all("neuron soft · bf16" in title and "T = 500" in title for title in seen.titles("times"))
-    assert seen.titles("winners") == ["neuron soft · bf16"]
+    assert seen.titles("winners") == ["neuron soft · bf16 · step"]
     assert 0 < len(seen.lines()) < everything and "24 of 192 cases" in seen.page.locator("#counted").inner_text()
     seen.page.click("summary:has-text('frameworks')")
     seen.page.click("#variants label:has-text('spikingjelly') input")
@@ -200,7 +209,8 @@ def test_a_few_answers_are_found_by_looking(visit):
     seen = visit("example")
     for name, text in {"neuron": "neuron soft", "precision": "bf16", "neurons": "N = 1024", "time_steps": "T = 500"}.items():
         seen.page.select_option(f"select[name={name}]", text)
-    seen.draw_all()
+    seen.draw("winners")
+    seen.draw("launch")
     winner = seen.words("winners")
     assert "norse:compile" in winner and any("8 MiB" in word for word in winner)
     launch = seen.words("launch")
@@ -209,14 +219,14 @@ def test_a_few_answers_are_found_by_looking(visit):
     assert "why rockpool is unsupported" in missing
 
 
-def test_phase_baseline_and_case(visit):
+def test_phase_baseline_and_case(visit, example_rows):
     seen = visit("example")
     seen.page.select_option("select[name=phase]", "forward")
     seen.page.select_option("select[name=baseline]", "torch")
-    seen.draw_all()
+    seen.draw("times")
     words = seen.words("times")
-    base = next(row for row in rows_of(example()) if row.case.framework_variant == "torch").estimates["forward"].median
-    fused = next(row for row in rows_of(example()) if row.case.framework_variant == "fused").estimates["forward"].median
+    base = next(row for row in example_rows if row.case.framework_variant == "torch").estimates["forward"].median
+    fused = next(row for row in example_rows if row.case.framework_variant == "fused").estimates["forward"].median
     assert "1.00×" in words and f"{fused / base:.2f}×" in words
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
@@ -243,10 +253,10 @@ def test_sorting_by_click_and_by_keyboard(visit):
     assert seen.heard == []
 
 
-def test_what_is_saved_is_what_is_shown(visit):
+def test_what_is_saved_is_what_is_shown(visit, example_rows):
     seen = visit("example")
     seen.page.select_option("select[name=neurons]", "N = 256")
-    rows = [row for row in rows_of(example()) if row.case.neurons == 256]
+    rows = [row for row in example_rows if row.case.neurons == 256]
     saved = list(csv.DictReader(io.StringIO(seen.saved("#csv").decode())))
     wanted = list(csv.DictReader(io.StringIO(csv_text(rows))))
     assert len(saved) == len(wanted) and list(saved[0]) == list(wanted[0])

@@ -60,7 +60,7 @@ function valuesOf(panel, width) {
     columns: Math.max(1, Math.floor(width / 170)),
     names_width: Math.min(190, Math.round(0.33 * width)),
     width: Math.max(width - 2, 200),
-    height: ROW * (names.variants || []).length,
+    height: (names.row || ROW) * (names.variants || []).length,
   };
 }
 

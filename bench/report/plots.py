@@ -43,7 +43,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
         **panel.names,
         "points": panel.data(table),
         "width": COLUMN_WIDTH,
-        "height": ROW * len(variants),
+        "height": panel.names.get("row", ROW) * len(variants),
         "columns": 2,
         "names_width": 90,
     }

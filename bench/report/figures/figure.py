@@ -78,8 +78,8 @@ class Table:
         return self._ratios[pair]
 
     def title(self, where: dict[str, str]) -> str:
-        """What tells these conditions from those of other groups."""
-        return " · ".join(where[axis] for axis in self.conditions.varying_axes if axis in where)
+        """What tells these conditions from those of other groups, and the phase."""
+        return " · ".join(where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where)
 
 
 @dataclass

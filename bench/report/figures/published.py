@@ -17,6 +17,8 @@ PHASES = {"forward_s": "forward", "backward_s": "backward", "total_s": "step", "
 """Our phase beside each published metric. A total has no optimizer, our step has one that does the same work."""
 WORKLOADS = {"linear-lif": "Linear(n,n)+LIF", "lif": "LIF only"}
 """How the published workloads that are ours begin."""
+ROW = 44
+"""Height of a line, of three lines of text."""
 COLUMNS = ("source", "year", "system", "backend", "precision", "hardware", "workload", "batch", "time_steps", "neurons")
 
 
@@ -76,22 +78,22 @@ def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Publi
     ]
     for figure in theirs:
         values = figure.values
-        name = f"{values['system']}|{values['backend']} {values['precision']}"
+        name = f"{values['system']}|{values['backend']}|{values['precision']}, {values['hardware']}"
         about = {"hardware": values["hardware"], "source": f"{values['source']} {values['year']}, batch {values['batch']}"}
         points.append({"name": name, "seconds": float(values["value"]), "ours": False, "nominal": figure.nominal, **about})
     order = list(dict.fromkeys(point["name"] for point in points))
-    return Panel(table.title(where), where, points, {"seconds": f"{phase}_s"}, {"variants": order})
+    return Panel(table.title(where), where, points, {"seconds": f"{phase}_s"}, {"variants": order, "row": ROW})
 
 
 def _spec() -> dict:
     transform = [
         {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": "replace(datum.name, '|', ' ')", "as": "whole_name"},
+        {"calculate": "join(split(datum.name, '|'), ' ')", "as": "whole_name"},
         {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
     ]
     x = {"field": "seconds", **log_x("seconds per call", SECONDS)}
     tooltip = hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark")
-    y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')"}}
+    y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')", "labelLimit": 175}}
     both = {"x": x, "y": y, "tooltip": tooltip}
     shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
     layers = [
