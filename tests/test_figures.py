@@ -15,7 +15,7 @@ from snnbench.config import ConfigError
 from snnbench.kernels.spec import NEURONS
 from snnbench.report.coverage import Conditions
 from snnbench.report.csv_table import csv_text
-from snnbench.report.figures import FIGURES, Table, figures_of, read_published, substituted
+from snnbench.report.figures import FIGURES, Table, coverage_map, figures_of, read_published, substituted
 from snnbench.report.figures.launch import verdict
 from snnbench.report.files import read_results
 from snnbench.report.plots import drawn, paper_spec
@@ -98,6 +98,14 @@ def test_tutorials_networks_are_in_their_own_figure_only(examples, monkeypatch):
         rows = {point["row"] for panel in found.panels for point in panel.points if "row" in point}
         assert rows <= apart if found.id == "natives" else not rows & apart, found.id
     assert figure(table, "natives").panels
+
+
+def test_the_printed_coverage_map_has_every_case(examples):
+    (panel,) = coverage_map(examples).panels
+    assert len(panel.points) == len(examples.entries) == 192
+    words = [point["word"] for point in panel.points]
+    assert words.count("unsupported") == 24 and words.count("timeout") == 1 and words.count("#1") == 24
+    assert all(content for _, content in drawn(examples, [coverage_map(examples)]))
 
 
 def test_what_has_nothing_to_show_says_why():

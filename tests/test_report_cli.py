@@ -49,7 +49,7 @@ def test_plots_are_written_beside_the_report(folder, tmp_path):
     found = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
     assert found == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
-    assert {"times", "winners", "memory", "cold-start", "proof", "samples"} <= names
+    assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "samples"} <= names
     assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
 
 

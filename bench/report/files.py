@@ -7,7 +7,7 @@ from pathlib import Path
 from ..store import read_records, write_atomically
 from .coverage import Conditions
 from .csv_table import csv_text
-from .figures import Published, Table, figures_of
+from .figures import Published, Table, coverage_map, figures_of
 from .html import html_text
 from .plots import drawn
 from .reproduce import ResultSet, result_set
@@ -44,6 +44,6 @@ def write_report(folder: Path, name: str, results: Results, theirs: list[Publish
 def write_plots(folder: Path, results: Results, theirs: list[Published] = (), baseline: str = "") -> Iterator[Path]:
     """Every figure of the report as PNG, SVG and PDF in `folder`; yields each path when it is there."""
     table = Table(results.rows, Conditions(results.rows), baseline)
-    for name, content in drawn(table, figures_of(table, theirs)):
+    for name, content in drawn(table, [coverage_map(table), *figures_of(table, theirs)]):
         write_atomically(folder / name, content)
         yield folder / name

@@ -1,6 +1,7 @@
 """Rows → figures: one file for each, a pure function from the cases of a report to what is drawn."""
 
 from .cold_start import cold_start
+from .coverage_map import coverage_map
 from .figure import Figure, Panel, Table, substituted
 from .launch import launch
 from .memory import memory
@@ -24,4 +25,4 @@ def figures_of(table: Table, theirs: list[Published] = ()) -> list[Figure]:
     return [*found, published(table, theirs)] if theirs else found
 
 
-__all__ = ["FIGURES", "Figure", "Panel", "Published", "Table", "figures_of", "read_published", "substituted"]
+__all__ = ["FIGURES", "Figure", "Panel", "Published", "Table", "coverage_map", "figures_of", "read_published", "substituted"]
