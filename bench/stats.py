@@ -49,10 +49,18 @@ def estimate(rounds: list[list[float]], seed: int = 0) -> Estimate:
 
 def ratio(rounds: list[list[float]], baseline: list[list[float]], seed: int = 0) -> tuple[float, float, float]:
     """(ratio of medians, low, high): the 95 % bootstrap interval of one case's time over another's."""
-    random = np.random.default_rng(seed)
-    drawn = _bootstrap_medians(rounds, random) / _bootstrap_medians(baseline, random)
+    return ratio_of(rounds, baseline, resampled(rounds, (seed, 0)), resampled(baseline, (seed, 1)))
+
+
+def resampled(rounds: list[list[float]], seed: tuple[int, int]) -> np.ndarray:
+    """Bootstrapped medians, for whoever compares one baseline with many; the second of `seed` is 1 for the baseline."""
+    return _bootstrap_medians(rounds, np.random.default_rng(seed))
+
+
+def ratio_of(rounds, baseline, drawn: np.ndarray, drawn_baseline: np.ndarray) -> tuple[float, float, float]:
+    """As `ratio`, from what both were resampled to."""
     middle = np.median([np.median(s) for s in rounds]) / np.median([np.median(s) for s in baseline])
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn / drawn_baseline, [0.025, 0.975])
     return float(middle), float(low), float(high)
 
 
@@ -93,3 +101,17 @@ def outliers(samples) -> int:
     low, high = np.quantile(values, [0.25, 0.75])
     reach = 1.5 * (high - low)
     return int(((values < low - reach) | (values > high + reach)).sum())
+
+
+def power_law(sizes, times) -> float:
+    """The exponent p of the line t = c·n^p that lies closest to the points in logarithms (least squares)."""
+    return float(np.polyfit(np.log(np.asarray(sizes, dtype=float)), np.log(np.asarray(times, dtype=float)), 1)[0])
+
+
+def crossing(sizes, first, second) -> tuple[float, float]:
+    """(size, time) where two power laws meet, each through its times at the two `sizes`. They must not be parallel."""
+    x = np.log(np.asarray(sizes, dtype=float))
+    gap = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
+    share = gap[0] / (gap[0] - gap[1])
+    time = np.log(first[0]) + share * (np.log(first[1]) - np.log(first[0]))
+    return float(np.exp(x[0] + share * (x[1] - x[0]))), float(np.exp(time))

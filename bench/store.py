@@ -119,13 +119,13 @@ def record_path(folder: Path, case_id: str, round: int, done_key: str) -> Path:
     return folder / "records" / f"{case_id}-{round}-{done_key}.json"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` so that a reader, or a crash, sees the old file or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with open(temporary, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)

@@ -1,5 +1,6 @@
-"""`snnbench report`: tables, CSV and HTML from finished records."""
+"""`snnbench report`: tables, CSV, JSON, HTML and plots from finished records."""
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +8,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..config import ConfigError
+from ..config import ConfigError, nearest
 from ..exit_codes import NOTHING
-from ..report.files import read_results, write_report
+from ..report.csv_table import columns_of, csv_text
+from ..report.figures import read_published
+from ..report.files import Results, read_results, write_plots, write_report
 from ..report.markdown import markdown_text
 from ..report.matrix import matrix_text
 from ..report.terminal import print_tables
@@ -20,14 +23,24 @@ class Format(StrEnum):
     TABLE = "table"
     MARKDOWN = "markdown"
     COVERAGE = "coverage"
+    CSV = "csv"
+    JSON = "json"
 
 
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
-    format: Annotated[Format, typer.Option(help="What is printed.")] = Format.TABLE,
+    format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
     out: Annotated[Path | None, typer.Option(help="Where to write [default: the first folder].", show_default=False)] = None,
+    plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
+    published: Annotated[
+        Path | None,
+        typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
+    ] = None,
+    baseline: Annotated[
+        str, typer.Option(help="Framework that times are compared with [default: the fastest].", show_default=False)
+    ] = "",
 ) -> None:
-    """Print the tables of one or more result folders; unless as Markdown, write results.csv and report.html anew.
+    """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.
 
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
@@ -40,10 +53,28 @@ def report(
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(NOTHING)
-    if format is not Format.TABLE:
-        print({Format.MARKDOWN: markdown_text, Format.COVERAGE: matrix_text}[format](results.rows), end="")
-        return
-    write_report(out or folders[0], " + ".join(folder.resolve().name for folder in folders), results)
-    console = output()
-    print_tables(results.rows, console)
-    console.print(f"[bold]report[/] {(out or folders[0]) / 'report.html'}", highlight=False, soft_wrap=True)
+    _check_baseline(baseline, results)
+    if format is Format.MARKDOWN:
+        print(markdown_text(results.rows), end="")
+    elif format is Format.COVERAGE:
+        print(matrix_text(results.rows), end="")
+    elif format is Format.CSV:
+        print(csv_text(results.rows), end="")
+    elif format is Format.JSON:
+        print(json.dumps({"rows": [columns_of(row) for row in results.rows]}, indent=1, default=str))
+    else:
+        theirs = read_published(published) if published else []
+        target = out or folders[0]
+        write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs, baseline)
+        console = output()
+        print_tables(results.rows, console)
+        console.print(f"[bold]report[/] {target / 'report.html'}", highlight=False, soft_wrap=True)
+        if plots:
+            count = sum(1 for _ in write_plots(target / "plots", results, theirs, baseline))
+            console.print(f"[bold]plots[/] {target / 'plots'} ({count} files)", highlight=False, soft_wrap=True)
+
+
+def _check_baseline(baseline: str, results: Results) -> None:
+    variants = sorted({row.case.framework_variant for row in results.rows})
+    if baseline and baseline not in variants:
+        raise ConfigError(f"--baseline {baseline}: must be one of {', '.join(variants)}{nearest(baseline, variants)}")

@@ -60,8 +60,8 @@ class Conditions:
         self._index = {key: index for index, key in enumerate(self.groups, start=1)}
         self._parts = {key: self._said(group[0]) for key, group in self.groups.items()}
         axes = [*AXES, "threads", "machine"]
-        self._varying = [axis for axis in axes if len({parts[axis] for parts in self._parts.values()}) > 1]
-        fixed = [axis for axis in axes if axis not in [*self._varying, "machine"]]
+        self.varying_axes = [axis for axis in axes if len({parts[axis] for parts in self._parts.values()}) > 1]
+        fixed = [axis for axis in axes if axis not in [*self.varying_axes, "machine"]]
         self.fixed = [next(iter(self._parts.values()))[axis] for axis in fixed] if rows else []
 
     def _said(self, row: Row) -> dict[str, str]:
@@ -75,18 +75,20 @@ class Conditions:
         """Number of the row's comparison group, from 1."""
         return self._index[self._key[id(row)]]
 
+    def parts(self, row: Row) -> dict[str, str]:
+        """Every condition of the row's group in words, by axis."""
+        return self._parts[self._key[id(row)]]
+
     def varying(self, row: Row) -> list[str]:
-        parts = self._parts[self._key[id(row)]]
-        return [parts[axis] for axis in self._varying]
+        return [self.parts(row)[axis] for axis in self.varying_axes]
 
     def short(self, row: Row) -> str:
         """What tells this row's group from the others; empty if there is one group only."""
         return " · ".join(self.varying(row))
 
     def full(self, row: Row) -> str:
-        parts = self._parts[self._key[id(row)]]
-        left_out = {"seed", "machine"} - set(self._varying)
-        return " · ".join(text for axis, text in parts.items() if axis not in left_out)
+        left_out = {"seed", "machine"} - set(self.varying_axes)
+        return " · ".join(text for axis, text in self.parts(row).items() if axis not in left_out)
 
     def name(self, row: Row) -> str:
         return " · ".join([row.case.framework_variant, *self.varying(row)])

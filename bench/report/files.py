@@ -1,33 +1,49 @@
 """Writes what can be derived from records. Deleting it loses nothing."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..store import read_records, write_atomically
+from .coverage import Conditions
 from .csv_table import csv_text
+from .figures import Published, Table, coverage_map, figures_of
 from .html import html_text
+from .plots import drawn
+from .reproduce import ResultSet, result_set
 from .rows import Row, rows_of
 
 
 @dataclass
 class Results:
-    """Rows of one or more result folders, and a sentence for each file that could not be read."""
+    """Rows of one or more result folders, a sentence for each file that could not be read, and what the folders are."""
 
     rows: list[Row]
     unreadable: list[str]
+    sets: list[ResultSet] = field(default_factory=list)
 
 
 def read_results(folders: list[Path]) -> Results:
     """What the records in `folders` say."""
-    records, unreadable = [], []
+    records, unreadable, sets = [], [], []
     for folder in folders:
         found, bad = read_records(folder)
         records += found
         unreadable += bad
-    return Results(rows_of(records), unreadable)
+        sets.append(result_set(folder, [record.started_at for record in found]))
+    return Results(rows_of(records), unreadable, sets)
 
 
-def write_report(folder: Path, name: str, results: Results) -> None:
-    """`results.csv` and `report.html` in `folder`."""
+def write_report(folder: Path, name: str, results: Results, theirs: list[Published] = (), baseline: str = "") -> None:
+    """`results.csv` and `report.html` in `folder`, which is made if need be."""
     write_atomically(folder / "results.csv", csv_text(results.rows))
-    write_atomically(folder / "report.html", html_text(results.rows, name, results.unreadable))
+    page = html_text(results.rows, name, results.unreadable, results.sets, theirs, baseline)
+    write_atomically(folder / "report.html", page)
+
+
+def write_plots(folder: Path, results: Results, theirs: list[Published] = (), baseline: str = "") -> Iterator[Path]:
+    """Every figure of the report as PNG, SVG and PDF in `folder`; yields each path when it is there."""
+    table = Table(results.rows, Conditions(results.rows), baseline)
+    for name, content in drawn(table, [coverage_map(table), *figures_of(table, theirs)]):
+        write_atomically(folder / name, content)
+        yield folder / name

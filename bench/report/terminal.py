@@ -9,14 +9,18 @@ from . import units
 from .coverage import Conditions, reason_of
 from .rows import Row
 
+BAR = "  "
+"""The column of bars, which has no name. They begin at zero: twice the time is twice as long."""
+BAR_WIDTH = 12
 COLUMNS = {
     "#": 0,
     "framework": 0,
     "step": 0,
-    "95 % interval": 104,
+    "95 % interval": 118,
     "× best": 0,
-    "forward": 72,
-    "backward": 86,
+    BAR: 76,
+    "forward": 86,
+    "backward": 100,
     "memory": 62,
     "status": 54,
 }
@@ -31,22 +35,24 @@ def print_tables(rows: list[Row], console: Console) -> None:
     conditions = Conditions(rows)
     for group in conditions.groups.values():
         console.print(f"[bold]{escape(conditions.full(group[0]))}[/]", highlight=False)
-        console.print(_table(group, console.width))
+        console.print(_table(group, console.width, "█" if console.encoding.startswith("utf") else "="))
         for row in group:
             if reason := row.first.facts.get("native") if row.sound and row.case.native else reason_of(row):
                 console.print(f"  {escape(row.case.framework_variant)}: {escape(reason)}", highlight=False)
         console.print()
 
 
-def _table(group: list[Row], width: int) -> Table:
+def _table(group: list[Row], width: int, block: str) -> Table:
     """Columns that do not fit are left out, the least needed first."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     columns = NATIVE_COLUMNS if group[0].case.native else COLUMNS
     kept = [name for name, least in columns.items() if width >= least]
     for name in kept:
-        table.add_column(name, justify="left" if name in ("framework", "status") else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name in ("framework", "status", BAR) else "right", no_wrap=True)
+    slowest = max((row.ratio for row in group if row.ratio), default=1.0)
     for row in group:
         cells = _cells(row)
+        cells[BAR] = block * round(max(1, BAR_WIDTH * row.ratio / slowest)) if row.ratio else ""
         table.add_row(*(cells[name] for name in kept))
     return table
 

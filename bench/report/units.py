@@ -33,6 +33,11 @@ def share(value: float | None) -> str:
     return "" if value is None else f"{value:.1%}"
 
 
+def small_share(value: float | None) -> str:
+    """One in a million must not read as none."""
+    return "" if value is None else f"{100 * value:.2g} %"
+
+
 def error(value: float | None) -> str:
     return "" if value is None else "0" if value == 0 else f"{value:.1e}"
 

@@ -1,0 +1,155 @@
+"use strict";
+// Draws the panels that match the filters, each when it comes into view, with Vega.
+
+const ROW = 30; // height of a framework's line; as in figures/spec.py
+const FEW = 6; // panels of a figure that are shown at first
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const more = new Set(); // figures of which all panels are shown
+const drawn = new Map(); // element of a panel → its Vega view
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+}, { rootMargin: "200px" });
+
+const sized = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (drawn.has(target) && Math.abs(target.clientWidth - target.width) > 1) draw(target);
+});
+
+/** `spec` with every text `$name` replaced by `values.name`; as `substituted` in Python. */
+function substituted(spec, values) {
+  if (Array.isArray(spec)) return spec.map((item) => substituted(item, values));
+  if (spec && typeof spec === "object") {
+    return Object.fromEntries(Object.entries(spec).map(([key, item]) => [key, substituted(item, values)]));
+  }
+  return typeof spec === "string" && spec[0] === "$" && spec.slice(1) in values ? values[spec.slice(1)] : spec;
+}
+
+function kept(point) {
+  return !("row" in point) || wanted(data.variants[point.row]);
+}
+
+function hasPoints(panel) {
+  return panel.points.some(kept);
+}
+
+function pointsOf(panel) {
+  const fields = Object.entries(panel.fields);
+  return panel.points
+    .filter(kept)
+    .map((point) =>
+      "row" in point
+        ? { variant: data.variants[point.row], ...Object.fromEntries(fields.map(([name, column]) => [name, valueOf(point.row, column)])), ...point }
+        : point);
+}
+
+/** What the names in a specification stand for: the panel's own, without what is filtered out, and the theme's. */
+function valuesOf(panel, width) {
+  const theme = dark.matches ? "dark" : "light";
+  const variants = panel.names.variants || [];
+  const stays = variants.map((name) => !(name in data.styles) || wanted(name));
+  const names = Object.fromEntries(Object.entries(panel.names).map(([key, value]) =>
+    [key, key === "variants" || key === "labels" ? value.filter((_, index) => stays[index]) : value]));
+  const styles = (names.variants || []).map((name) => data.styles[name]).filter(Boolean);
+  return {
+    ...data.themes[theme].names,
+    colours: styles.map((style) => style[theme]),
+    shapes: styles.map((style) => style.shape),
+    dashes: styles.map((style) => style.dash),
+    ...names,
+    ...("baseline" in names ? { baseline: state.baseline } : {}),
+    points: pointsOf(panel),
+    columns: Math.max(1, Math.floor(width / 170)),
+    names_width: Math.min(190, Math.round(0.33 * width)),
+    width: Math.max(width - 2, 200),
+    height: (names.row || ROW) * (names.variants || []).length,
+  };
+}
+
+async function draw(target) {
+  seen.unobserve(target);
+  const { figure, panel } = target;
+  target.width = target.clientWidth;
+  const values = valuesOf(panel, target.width);
+  const spec = { ...substituted(figure.spec, values), description: `${figure.title}. ${panel.title}` };
+  const options = {
+    actions: false,
+    renderer: "svg",
+    ast: true, // expressions are interpreted: the page's policy forbids making code from text
+    logLevel: 1, // errors: what Vega remarks about a specification is for its author
+    config: data.themes[dark.matches ? "dark" : "light"].config,
+    tooltip: { theme: dark.matches ? "dark" : "light" },
+  };
+  const { view } = await vegaEmbed(target, spec, options);
+  drawn.get(target)?.finalize();
+  drawn.set(target, view);
+  sized.observe(target);
+  target.classList.add("drawn");
+}
+
+async function exportPanel(target, kind) {
+  if (!drawn.has(target)) await draw(target);
+  const url = await drawn.get(target).toImageURL(kind, 2);
+  save(`${target.dataset.name}.${kind}`, url);
+}
+
+function card(figure, panel, index, id) {
+  const target = element("div", { className: "plot", figure, panel });
+  target.dataset.name = `${id}-${index + 1}`;
+  const buttons = ["png", "svg"].map((kind) => {
+    const label = `Save ${figure.title}, ${panel.title} as ${kind.toUpperCase()}`;
+    const button = element("button", { type: "button", textContent: kind.toUpperCase(), onclick: () => exportPanel(target, kind) });
+    button.setAttribute("aria-label", label);
+    return button;
+  });
+  const head = element("figcaption", {}, element("span", { textContent: panel.title }), element("span", { className: "save" }, ...buttons));
+  const notes = element("ul", { className: "names" }, ...panel.notes.map((text) => element("li", { textContent: text })));
+  return element("figure", {}, head, target, ...(panel.notes.length ? [notes] : []));
+}
+
+/** Shows a figure's matching panels; those of the figure of samples are of one case. */
+function lay(section) {
+  const id = section.dataset.figure;
+  const figure = data.figures[id];
+  if (!figure) return;
+  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && hasPoints(panel));
+  const limit = more.has(id) ? panels.length : FEW;
+  const host = section.querySelector(".panels");
+  for (const target of host.querySelectorAll(".plot")) {
+    seen.unobserve(target);
+    sized.unobserve(target);
+    drawn.get(target)?.finalize();
+    drawn.delete(target);
+  }
+  host.replaceChildren(...panels.slice(0, limit).map((panel) => card(figure, panel, figure.panels.indexOf(panel), id)));
+  for (const target of host.querySelectorAll(".plot")) seen.observe(target);
+  const button = section.querySelector(".more");
+  button.hidden = panels.length <= limit;
+  button.textContent = `Show ${panels.length - limit} more`;
+  button.onclick = () => {
+    more.add(id);
+    lay(section);
+  };
+  section.querySelector(".none").hidden = panels.length > 0;
+}
+
+function ofOneCase(section, panels) {
+  const titles = new Map(panels.map((panel) => [panel.names.of, panel.title.replace(/ · [^·]*$/, "")]));
+  const rows = [...titles.keys()].filter(shownRow);
+  const select = section.querySelector("#case");
+  const ids = rows.map((row) => valueOf(row, "case_id") + valueOf(row, "machine"));
+  select.replaceChildren(...rows.map((row, index) => new Option(titles.get(row), ids[index])));
+  const chosen = Math.max(0, ids.indexOf(state.case));
+  select.value = ids[chosen];
+  select.onchange = () => {
+    state.case = select.value;
+    address();
+    lay(section);
+  };
+  return panels.filter((panel) => panel.names.of === rows[chosen]);
+}
+
+function layAll() {
+  for (const section of document.querySelectorAll("[data-figure]")) lay(section);
+}
+
+listeners.push(layAll);
+dark.addEventListener("change", layAll);

@@ -1,0 +1,28 @@
+"""Rows → figures: one file for each, a pure function from the cases of a report to what is drawn."""
+
+from .cold_start import cold_start
+from .coverage_map import coverage_map
+from .figure import Figure, Panel, Table, substituted
+from .launch import launch
+from .memory import memory
+from .natives import natives
+from .pareto import pareto
+from .proof import proof
+from .published import Published, published, read_published
+from .roofline import roofline
+from .samples import samples
+from .scaling import scaling
+from .times import times
+from .winners import winners
+
+FIGURES = (winners, times, scaling, pareto, memory, cold_start, launch, roofline, proof, natives, samples)
+"""In the order in which a reader asks."""
+
+
+def figures_of(table: Table, theirs: list[Published] = ()) -> list[Figure]:
+    """Every figure of a report, also those that have nothing to show and say why."""
+    found = [figure(table) for figure in FIGURES]
+    return [*found, published(table, theirs)] if theirs else found
+
+
+__all__ = ["FIGURES", "Figure", "Panel", "Published", "Table", "coverage_map", "figures_of", "read_published", "substituted"]

@@ -1,0 +1,62 @@
+"""The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
+
+from .figure import Entry, Figure, Panel, Table
+from .spec import coloured, hint, log_x, rows_of_dots
+
+TEXT = (
+    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
+    "for information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, as do "
+    "wrong decisions. Dots at the left edge, beside “0”, are exactly zero; crosses are refused networks."
+)
+MEASURES = {
+    "grad_error": "gradient error",
+    "spike_mismatch": "spikes that differ",
+    "firing_rate": "firing rate",
+}
+SIZES = ("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads")
+LEAST_SPAN = 100
+"""A logarithmic axis of less is mostly noise blown up."""
+
+
+def proof(table: Table) -> Figure:
+    panels = []
+    for where, group in table.groups(SIZES):
+        for column, words in MEASURES.items():
+            known = [entry for entry in group if entry.values[column] is not None]
+            if known:
+                panels.append(_panel(table, where, column, words, known))
+    return Figure("proof", "Proof", TEXT, _spec(), panels, "No proof was tried.")
+
+
+def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry]) -> Panel:
+    points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
+    order = sorted({entry.variant for entry in group})
+    title = " · ".join(filter(None, (words, table.title(where))))
+    return Panel(title, where, points, {"value": column}, {"variants": order, "measure": words, "domain": _domain(column, group)})
+
+
+def _domain(column: str, group: list[Entry]) -> list[float]:
+    """Of the values above zero, with a decade of room at the left for those that are zero."""
+    values = [entry.values[column] for entry in group if entry.values[column] > 0] or [1e-6]
+    low, high = min(values), max(values)
+    room = max((LEAST_SPAN * low / high) ** 0.5, 1.2)
+    zero = 10 if any(entry.values[column] == 0 for entry in group) else 1
+    return [low / room / zero, high * room]
+
+
+def _spec() -> dict:
+    number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
+    x = {"field": "value", **log_x("$measure", number, domain="$domain")}
+    transform = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
+    colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
+    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
+    dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
+    zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
+    once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
+    none, some = [{"filter": "datum.value === 0"}], [{"filter": "datum.value > 0"}]
+    layers = [
+        {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
+        {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},
+        {"transform": [*none, once], "mark": zero, "encoding": {"x": {"value": 16}}},
+    ]
+    return rows_of_dots(layers, transform)

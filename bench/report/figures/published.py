@@ -1,0 +1,111 @@
+"""Other people's published figures beside ours: another machine, often another network, some only nominally of that size."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...config import ConfigError
+from .figure import Figure, Panel, Table
+from .spec import BY_VARIANT, SECONDS, hint, log_x, rows_of_dots, said
+
+TEXT = (
+    "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
+    "hardware. Other hardware, other versions, mostly other neurons and no proof: they show what was reported, and rank nothing. "
+    "A cross marks a figure that is nominal: the code behind it does not compute what the label says."
+)
+PHASES = {"forward_s": "forward", "backward_s": "backward", "total_s": "step", "step_s": "step"}
+"""Our phase beside each published metric. A total has no optimizer, our step has one that does the same work."""
+WORKLOADS = {"linear-lif": "Linear(n,n)+LIF", "lif": "LIF only"}
+"""How the published workloads that are ours begin."""
+ROW = 44
+"""Height of a line, of three lines of text."""
+COLUMNS = ("source", "year", "system", "backend", "precision", "hardware", "workload", "batch", "time_steps", "neurons")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A line of the file, and whether its source is known not to have done what its label says."""
+
+    values: dict[str, str]
+
+    @property
+    def nominal(self) -> bool:
+        return "NOMINAL" in self.values["where"]
+
+    def size(self) -> tuple[str, str, str, str]:
+        values = self.values
+        workload = next((ours for ours, words in WORKLOADS.items() if values["workload"].startswith(words)), "")
+        return workload, PHASES.get(values["metric"], ""), values["neurons"], values["time_steps"]
+
+
+def read_published(path: Path) -> list[Published]:
+    """The figures in a file like results/published/published.csv. Raises ConfigError."""
+    try:
+        with open(path, newline="", encoding="utf-8") as stream:
+            found = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"--published {path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    wanted = {*COLUMNS, "metric", "value", "unit", "where"}
+    if not found or wanted - set(found[0]):
+        raise ConfigError(f"--published {path}: must be a CSV file with the columns {', '.join(sorted(wanted))}")
+    return [Published(values) for values in found]
+
+
+def published(table: Table, figures: list[Published]) -> Figure:
+    """`figures` beside those of `table` that have the same workload, neurons and time steps."""
+    theirs: dict[tuple, list[Published]] = {}
+    for figure in figures:
+        if figure.values["unit"] == "s" and all(figure.size()):
+            theirs.setdefault(figure.size(), []).append(figure)
+    panels = []
+    for where, group in table.groups(("precision",)):
+        case = group[0].values
+        for phase in dict.fromkeys(PHASES.values()):
+            same = theirs.get((case["workload"], phase, str(case["neurons"]), str(case["time_steps"])), [])
+            ours = [entry for entry in group if entry.shows(phase)]
+            if same and ours:
+                panels.append(_panel(table, where | {"phase": phase}, phase, ours, same))
+    missing = (
+        "None of the published figures has a workload, a number of neurons and a number of time steps that were measured here."
+    )
+    return Figure("published", "Published figures, other hardware", TEXT, _spec(), panels, missing)
+
+
+def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Published]) -> Panel:
+    points = [
+        {"row": e.index, "ours": True, "name": f"{e.variant} {e.values['precision']}", "hardware": "here", "source": ""}
+        for e in ours
+    ]
+    for figure in theirs:
+        values = figure.values
+        name = f"{values['system']}|{values['backend']}|{values['precision']}, {values['hardware']}"
+        about = {"hardware": values["hardware"], "source": f"{values['source']} {values['year']}, batch {values['batch']}"}
+        points.append({"name": name, "seconds": float(values["value"]), "ours": False, "nominal": figure.nominal, **about})
+    order = list(dict.fromkeys(point["name"] for point in points))
+    return Panel(table.title(where), where, points, {"seconds": f"{phase}_s"}, {"variants": order, "row": ROW})
+
+
+def _spec() -> dict:
+    transform = [
+        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": "join(split(datum.name, '|'), ' ')", "as": "whole_name"},
+        {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
+    ]
+    x = {"field": "seconds", **log_x("seconds per call", SECONDS)}
+    tooltip = hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark")
+    y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')", "labelLimit": 175}}
+    both = {"x": x, "y": y, "tooltip": tooltip}
+    shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
+    layers = [
+        {
+            "transform": [{"filter": "!datum.ours"}],
+            "mark": {"type": "point", "filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9},
+            "encoding": {**both, "shape": shape},
+        },
+        {
+            "transform": [{"filter": "datum.ours"}],
+            "mark": {"type": "point", "filled": True, "size": 90, "color": "$accent", "opacity": 1},
+            "encoding": both,
+        },
+    ]
+    return rows_of_dots(layers, transform)

@@ -1,0 +1,37 @@
+"""Roofline: how near a call comes to the least time that the hardware, as measured, needs for it."""
+
+from .figure import Figure, Panel, Table, by_phase
+from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
+
+TEXT = (
+    "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate "
+    "measured on this very machine. At 100 % nothing could be faster; a time below the floor would be refused as implausible."
+)
+
+
+def roofline(table: Table) -> Figure:
+    panels = []
+    for phase, where, group in by_phase(table):
+        group = [entry for entry in group if entry.values[f"{phase}_floor_s"]]
+        group.sort(key=lambda entry: entry.values[f"{phase}_s"])
+        if group:
+            points = [{"row": entry.index} for entry in group]
+            fields = {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}
+            panels.append(Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]}))
+    return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.")
+
+
+def _spec() -> dict:
+    transform = [
+        {"calculate": "datum.floor / datum.seconds", "as": "share"},
+        {"calculate": "format(datum.share, datum.share < 0.095 ? '.1~%' : '.0%')", "as": "percent"},
+        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": said("floor", SECONDS), "as": "least"},
+    ]
+    x = {"field": "share", **log_x("floor ÷ time", "format(datum.value, '~%')")}
+    limit = {"data": {"values": [{"share": 1}]}, "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]}}
+    limit["encoding"] = {"x": x, "y": {"value": 0}, "y2": {"value": "height"}}
+    dots = {"type": "point", "filled": True, "size": 70, "opacity": 1}
+    tooltip = hint(framework="variant", time="time", floor="least", share="percent")
+    layers = [limit, {"mark": dots, "encoding": {"x": x, **coloured(False), "tooltip": tooltip}}, beside("percent")]
+    return rows_of_dots(layers, transform)

@@ -1,0 +1,69 @@
+"""Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
+
+from .figure import Entry, Figure, Panel, Table, by_phase
+from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
+
+TEXT = (
+    "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
+    "The grey band is the baseline's own interval: a line that reaches into it is not clearly slower or faster."
+)
+
+
+def times(table: Table) -> Figure:
+    panels = [_panel(table, phase, where, group) for phase, where, group in by_phase(table)]
+    return Figure("times", "Time per call", TEXT, _spec(), panels, "No network was proved and timed.")
+
+
+def _panel(table: Table, phase: str, where: dict, group: list[Entry]) -> Panel:
+    group = sorted(group, key=lambda entry: entry.values[f"{phase}_s"])
+    base = next((entry for entry in group if entry.variant == table.baseline), group[0])
+    points = []
+    for entry in group:
+        points.append({"row": entry.index})
+        if phase == "step" and entry is not base:
+            _, points[-1]["ratio_low"], points[-1]["ratio_high"] = table.step_ratio(entry, base)
+    fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
+    names = {"variants": [entry.variant for entry in group], "baseline": table.baseline, "against": base.variant}
+    return Panel(table.title(where), where, points, fields, names)
+
+
+def _spec() -> dict:
+    figures = ("seconds", "low", "high")
+    known = "isValid(datum.ratio_low) && against === datum.base"
+    interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
+    transform = [
+        {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "fastest"}]},
+        {"calculate": "datum.variant === baseline ? 1 : 0", "as": "chosen"},
+        {"joinaggregate": [{"op": "max", "field": "chosen", "as": "any_chosen"}]},
+        {"calculate": "datum.any_chosen ? baseline : datum.fastest.variant", "as": "base"},
+        *[{"calculate": f"datum.variant === datum.base ? datum.{name} : null", "as": f"own_{name}"} for name in figures],
+        {"joinaggregate": [{"op": "max", "field": f"own_{name}", "as": f"base_{name}"} for name in figures]},
+        {"calculate": "format(datum.seconds / datum.base_seconds, '.2f') + '×'", "as": "ratio"},
+        {"calculate": f"datum.ratio + ({known} ? {interval} : '') + ' ' + datum.base", "as": "ratio_said"},
+        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": f"{said('low', SECONDS)} + ' – ' + {said('high', SECONDS)}", "as": "interval"},
+    ]
+    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
+    x = {"field": "seconds", **log_x("time per call", SECONDS)}
+    only_base = [{"filter": "datum.variant === datum.base"}]
+    layers = [
+        {
+            "transform": only_base,
+            "mark": {"type": "rect", "color": "$band"},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"value": 0}, "y2": {"value": "height"}},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **_colour()},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {"x": x, **coloured(False), "tooltip": tooltip},
+        },
+        beside("ratio"),
+    ]
+    return rows_of_dots(layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against")])
+
+
+def _colour() -> dict:
+    return {"color": coloured(False)["color"]}

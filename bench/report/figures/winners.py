@@ -1,0 +1,79 @@
+"""Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
+
+from .figure import PHASES, Entry, Figure, Panel, Table
+from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
+
+TEXT = (
+    "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
+    "“≈ name” means that the runner-up is not clearly slower: the interval of their ratio includes 1."
+)
+CELL = {"width": 132, "height": 78}
+
+
+def winners(table: Table) -> Figure:
+    panels = []
+    for where, group in table.groups(("neurons", "time_steps")):
+        for phase in PHASES:
+            if points := _points(table, group, phase):
+                panels.append(_panel(table, where | {"phase": phase}, phase, points))
+    return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
+
+
+def _points(table: Table, group: list[Entry], phase: str) -> list[dict]:
+    cells: dict[tuple[int, int], list[Entry]] = {}
+    for entry in group:
+        cells.setdefault((entry.values["neurons"], entry.values["time_steps"]), []).append(entry)
+    points = []
+    for members in cells.values():
+        ordered = sorted((e for e in members if e.shows(phase)), key=lambda entry: entry.values[f"{phase}_s"])
+        if ordered:
+            points.append({"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)})
+    return points
+
+
+def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
+    """The runner-up, if it is not clearly slower. Ratios of other phases than the step have no interval."""
+    if len(ordered) < 2 or phase != "step":
+        return ""
+    return ordered[1].variant if table.step_ratio(ordered[1], ordered[0])[1] <= 1 else ""
+
+
+def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
+    entries = [table.entries[point["row"]] for point in points]
+    fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
+    names = {"variants": sorted({entry.variant for entry in entries})}
+    return Panel(table.title(where), where, points, fields, names)
+
+
+def _spec() -> dict:
+    x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
+    y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
+    lines = {
+        "calculate": "[datum.time, isValid(datum.bytes) ? datum.memory : '', datum.also ? '≈ ' + datum.also : '']",
+        "as": "lines",
+    }
+    transform = [
+        *mebibytes("bytes"),
+        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
+        {"calculate": "split(replace(datum.variant, ':', ':|'), '|')", "as": "name"},
+        lines,
+    ]
+    tooltip = hint(fastest="variant", time="time", memory="memory", not_clearly_slower="also", compared="of")
+    text = {"type": "text", "align": "center", "lineHeight": 13, "limit": CELL["width"] - 8}
+    return {
+        "$schema": SCHEMA,
+        "width": {"step": CELL["width"]},
+        "height": {"step": CELL["height"]},
+        "data": {"values": "$points"},
+        "transform": transform,
+        "encoding": {"x": x, "y": y, "tooltip": tooltip},
+        "layer": [
+            {
+                "mark": {"type": "rect", "fillOpacity": 0.22, "strokeWidth": 2},
+                "encoding": {"color": coloured(False)["color"], "stroke": {**coloured(False)["color"]}},
+            },
+            {"mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": -32}, "encoding": {"text": {"field": "name"}}},
+            {"mark": {**text, "baseline": "top", "dy": -5}, "encoding": {"text": {"field": "lines"}}},
+        ],
+    }

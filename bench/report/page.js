@@ -1,0 +1,130 @@
+"use strict";
+// What is shown: the filters' state, kept in the address (#section&axis=value…), so that a link opens the same view.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const place = new Map(data.columns.map((name, index) => [name, index]));
+const form = document.getElementById("filters");
+const state = { filters: {}, frameworks: new Set(), view: "times", sort: "", down: false, search: "", case: "", baseline: data.baseline };
+const listeners = []; // called when the state has changed
+
+/** A column of results.csv for the case in line `row`; null if unknown. */
+function valueOf(row, column) {
+  if (column === "variant") return data.variants[row];
+  return place.has(column) ? data.cells[row][place.get(column)] : data.same[column];
+}
+
+/** Whether conditions match the filters; what a figure has along an axis is no condition of it. */
+function matches(where) {
+  return Object.entries(state.filters).every(([axis, text]) => !text || !(axis in where) || where[axis] === text);
+}
+
+function wanted(variant) {
+  return !state.frameworks.size || state.frameworks.has(variant);
+}
+
+function shownRow(row) {
+  return wanted(data.variants[row]) && matches(data.where[row]);
+}
+
+function changed() {
+  address();
+  show();
+  for (const listener of listeners) listener();
+}
+
+function address(section = location.hash.slice(1).split("&")[0]) {
+  const parts = new URLSearchParams(Object.entries(state.filters).filter(([axis, text]) => text && text !== standard(axis)));
+  for (const name of state.frameworks) parts.append("framework", name);
+  if (state.baseline !== data.baseline) parts.set("baseline", state.baseline);
+  if (state.view !== "times") parts.set("view", state.view);
+  if (state.sort) parts.set("sort", (state.down ? "-" : "") + state.sort);
+  if (state.search) parts.set("search", state.search);
+  if (state.case) parts.set("case", state.case);
+  const hash = "#" + [section.includes("=") ? "" : section, parts.toString()].filter((text, index) => text || !index).join("&");
+  document.getElementById("permalink").href = hash;
+  try {
+    history.replaceState(null, "", hash);
+  } catch {
+    // Some browsers count changes of the address and refuse more than so many: the link in the page still has it.
+  }
+}
+
+/** The phase is always one of them: by default the first. */
+function standard(axis) {
+  return axis === "phase" ? form.elements.phase.options[0].value : "";
+}
+
+function read() {
+  const [section, ...rest] = location.hash.slice(1).split("&");
+  const parts = new URLSearchParams(section.includes("=") ? [section, ...rest].join("&") : rest.join("&"));
+  for (const select of form.querySelectorAll(".controls > label > select")) {
+    if (select.name === "baseline") continue;
+    const asked = parts.get(select.name);
+    state.filters[select.name] = [...select.options].some((option) => option.value === asked) ? asked : standard(select.name);
+  }
+  state.frameworks = new Set(parts.getAll("framework").filter((name) => name in data.styles));
+  state.baseline = parts.get("baseline") in data.styles ? parts.get("baseline") : data.baseline;
+  state.view = parts.get("view") || "times";
+  state.sort = (parts.get("sort") || "").replace(/^-/, "");
+  state.down = (parts.get("sort") || "").startsWith("-");
+  state.search = parts.get("search") || "";
+  state.case = parts.get("case") || "";
+  show();
+  for (const listener of listeners) listener();
+  return section.includes("=") ? "" : section;
+}
+
+/** Puts the state into the controls. */
+function show() {
+  for (const [axis, text] of Object.entries(state.filters)) form.elements[axis].value = text;
+  form.elements.baseline.value = state.baseline;
+  for (const box of form.querySelectorAll("#variants input")) box.checked = state.frameworks.has(box.value);
+  document.getElementById("chosen").textContent = state.frameworks.size ? `(${state.frameworks.size})` : "(all)";
+  const set = Object.entries(state.filters).filter(([axis, text]) => text && axis !== "phase").map(([, text]) => text);
+  document.getElementById("filtered").textContent = set.length ? `(${set.join(" · ")})` : "";
+}
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function save(name, href) {
+  const link = element("a", { href, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+function start() {
+  form.elements.baseline.append(new Option("the fastest", ""), ...Object.keys(data.styles).map((name) => new Option(name, name)));
+  const boxes = Object.keys(data.styles).map((name) => element("label", {}, element("input", { type: "checkbox", value: name }), " " + name));
+  document.getElementById("variants").append(...boxes);
+  if (matchMedia("(max-width: 600px)").matches) form.querySelector("details").open = false;
+  form.hidden = false;
+  form.addEventListener("change", (event) => {
+    const { name, value, checked, type } = event.target;
+    if (type === "checkbox") state.frameworks[checked ? "add" : "delete"](value);
+    else if (name === "baseline") state.baseline = value;
+    else state.filters[name] = value;
+    changed();
+  });
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const axis of Object.keys(state.filters)) state.filters[axis] = standard(axis);
+    Object.assign(state, { frameworks: new Set(), baseline: data.baseline, search: "", case: "" });
+    changed();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link || link.id === "permalink") return;
+    event.preventDefault();
+    const section = link.getAttribute("href").slice(1);
+    document.getElementById(section)?.scrollIntoView();
+    address(section);
+  });
+  addEventListener("hashchange", () => document.getElementById(read())?.scrollIntoView());
+  document.getElementById(read())?.scrollIntoView();
+}

@@ -1,0 +1,66 @@
+"""Figures as files: PNG, SVG and PDF from the specifications that the page draws as well, in the width of a paper's column."""
+
+import re
+from collections.abc import Iterator
+from textwrap import wrap
+
+import vl_convert
+
+from .figures import Figure, Panel, Table, substituted
+from .figures.spec import ROW
+from .theme import config, looks, named, styles
+
+COLUMN_WIDTH = 245
+"""Points: a column of a two-column paper (3.4 inches). One Vega pixel is one point."""
+TEXT_SIZE = 8
+PIXELS_PER_INCH = 300
+LETTERS = 52
+"""Letters of a title that fit into a line."""
+
+
+def drawn(table: Table, figures: list[Figure]) -> Iterator[tuple[str, bytes]]:
+    """Every panel of `figures` as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
+    for figure in figures:
+        for index, panel in enumerate(figure.panels, start=1):
+            spec = paper_spec(figure, panel, table)
+            for suffix, content in drawings(spec).items():
+                yield f"{figure.id}-{index:02}{_slug(panel.title)}{suffix}", content
+
+
+def drawings(spec: dict) -> dict[str, bytes]:
+    return {
+        ".png": vl_convert.vegalite_to_png(spec, ppi=PIXELS_PER_INCH),
+        ".svg": vl_convert.vegalite_to_svg(spec).encode(),
+        ".pdf": vl_convert.vegalite_to_pdf(spec),
+    }
+
+
+def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
+    """A whole specification for print: the panel's data, its title and notes, small type, light colours."""
+    variants = panel.names.get("variants", [])
+    values = {
+        **named("light"),
+        **panel.names,
+        "points": panel.data(table),
+        "width": COLUMN_WIDTH,
+        "height": panel.names.get("row", ROW) * len(variants),
+        "columns": 2,
+        "names_width": 90,
+    }
+    if variants and all(variant in table.variants for variant in variants):
+        values |= looks(variants, styles(table.variants), "light")
+    title = {
+        "text": wrap(figure.title, LETTERS),
+        "subtitle": [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)],
+    }
+    spec = substituted(figure.spec, values)
+    return {
+        **spec,
+        "title": {**title, "frame": "bounds" if "autosize" not in spec else "group"},
+        "config": config("light", TEXT_SIZE),
+    }
+
+
+def _slug(title: str) -> str:
+    words = re.sub(r"[^a-z0-9=.]+", "-", title.lower()).replace("=", "").strip("-")
+    return f"-{words[:80]}" if words else ""

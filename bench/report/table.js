@@ -1,0 +1,90 @@
+"use strict";
+// The table of all cases: sorted by a heading, filtered, in views of columns, saved as CSV.
+
+const FIRST = 100; // rows that are shown until all are asked for
+const cases = document.getElementById("cases");
+const rows = [...cases.tBodies[0].rows];
+const heads = [...cases.querySelectorAll("thead th")];
+let allRows = false;
+
+function compare(first, second) {
+  const [a, b] = [valueOf(first, state.sort), valueOf(second, state.sort)];
+  const unknown = (value) => value === null || value === undefined || value === "";
+  if (unknown(a) || unknown(b)) return unknown(a) - unknown(b) || first - second; // last, whichever way is up
+  const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+  return (state.down ? -order : order) || first - second;
+}
+
+/** Lines of results.csv in the order and choice of the table. */
+function chosenRows() {
+  const search = state.search.toLowerCase();
+  const texts = (row) => [data.variants[row], valueOf(row, "status"), valueOf(row, "reason"), ...Object.values(data.where[row])];
+  const found = data.variants.map((_, row) => row).filter(shownRow)
+    .filter((row) => !search || texts(row).some((text) => String(text).toLowerCase().includes(search)));
+  return state.sort ? found.sort(compare) : found;
+}
+
+function showTable() {
+  const order = chosenRows();
+  const limit = allRows ? order.length : FIRST;
+  for (const row of rows) row.hidden = true;
+  for (const row of order.slice(0, limit)) rows[row].hidden = false;
+  cases.tBodies[0].append(...order.slice(0, limit).map((row) => rows[row]));
+  cases.className = `view-${state.view} ready`;
+  for (const head of heads) {
+    const sorted = head.dataset.column === state.sort;
+    if (sorted) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
+  }
+  const all = document.getElementById("all");
+  all.hidden = order.length <= limit;
+  all.textContent = `Show all ${order.length}`;
+  document.getElementById("counted").textContent = `${order.length} of ${rows.length} cases`;
+  document.getElementById("search").value = state.search;
+}
+
+function csvText(order) {
+  const quoted = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = order.map((row) => data.all_columns.map((column) => quoted(valueOf(row, column))).join(","));
+  return [data.all_columns.join(","), ...lines].join("\n") + "\n";
+}
+
+for (const head of heads) {
+  head.querySelector("button").onclick = () => {
+    const column = head.dataset.column;
+    state.down = state.sort === column && !state.down;
+    state.sort = column;
+    address();
+    showTable();
+  };
+}
+for (const button of document.querySelectorAll("[data-view]")) {
+  button.onclick = () => {
+    state.view = button.dataset.view;
+    address();
+    showTable();
+  };
+}
+document.getElementById("search").oninput = (event) => {
+  state.search = event.target.value;
+  address();
+  showTable();
+};
+document.getElementById("all").onclick = () => {
+  allRows = true;
+  showTable();
+};
+document.getElementById("csv").onclick = () => {
+  const blob = new Blob([csvText(chosenRows())], { type: "text/csv" });
+  const url = URL.createObjectURL(blob);
+  save("results.csv", url);
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+};
+listeners.push(showTable);
+start();

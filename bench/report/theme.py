@@ -1,0 +1,77 @@
+"""How figures look: colours that colour-blind readers and printers keep apart, in light, in dark and on paper."""
+
+from typing import Any
+
+PALETTES = {
+    "light": ("#0072b2", "#d55e00", "#009e73", "#b8559b", "#8a6d00", "#3ba1d8", "#202428", "#e69f00"),
+    "dark": ("#56a5e8", "#f28544", "#2fc597", "#e08cc4", "#d9c04a", "#8fd0f5", "#e4e7ea", "#f0b54d"),
+}
+"""After Okabe and Ito; their yellow is darkened on white, and black turns white on black."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
+"""Numbers of colours, shapes and dashes without a common divisor: 56 variants differ in colour or shape."""
+
+INKS = {
+    "light": {"ink": "#1a1c1e", "muted": "#5b6268", "grid": "#e3e6e9", "page": "#ffffff", "band": "#e9ecef", "accent": "#0072b2"},
+    "dark": {"ink": "#e4e7ea", "muted": "#9aa3ab", "grid": "#2a2f34", "page": "#14171a", "band": "#262b30", "accent": "#56a5e8"},
+}
+RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea8", "#7fb0d6", "#bcd9ee", "#e3b55f")}
+"""Parts of a whole: apart in lightness too."""
+
+
+def style(index: int) -> dict[str, Any]:
+    """Colours in light and dark, shape and dashes of the framework variant with this number."""
+    looks = {name: palette[index % len(palette)] for name, palette in PALETTES.items()}
+    return {**looks, "shape": SHAPES[index % len(SHAPES)], "dash": DASHES[index % len(DASHES)]}
+
+
+def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
+    """A style for each variant of a report, the same in all its figures."""
+    return {variant: style(index) for index, variant in enumerate(variants)}
+
+
+def named(theme: str) -> dict[str, Any]:
+    """What `$ink`, `$palette` … stand for in a specification."""
+    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "marks": list(SHAPES)}
+
+
+def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
+    """What `$colours`, `$shapes` and `$dashes` stand for: the styles of a panel's variants, in its order."""
+    found = [known[variant] for variant in variants]
+    return {
+        "colours": [s[theme] for s in found],
+        "shapes": [s["shape"] for s in found],
+        "dashes": [list(s["dash"]) for s in found],
+    }
+
+
+def config(theme: str, size: int = 12) -> dict[str, Any]:
+    """Vega's settings; `size` is that of the text in points or CSS pixels."""
+    ink = INKS[theme]
+    text = {"labelColor": ink["ink"], "titleColor": ink["ink"], "labelFontSize": size - 1, "titleFontSize": size - 1}
+    return {
+        "background": "#ffffff" if theme == "light" else ink["page"],
+        "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+        "padding": 4,
+        "view": {"stroke": None},
+        "axis": {
+            **text,
+            "titleFontWeight": "normal",
+            "titlePadding": 6,
+            "gridColor": ink["grid"],
+            "domainColor": ink["muted"],
+            "tickColor": ink["muted"],
+            "labelPadding": 4,
+        },
+        "axisY": {"grid": True},
+        "legend": {**text, "labelLimit": 0, "rowPadding": 3, "columnPadding": 12, "symbolStrokeWidth": 1.5, "offset": 8},
+        "text": {"color": ink["ink"], "fontSize": size - 1},
+        "title": {
+            "color": ink["ink"],
+            "subtitleColor": ink["muted"],
+            "fontSize": size,
+            "subtitleFontSize": size - 2,
+            "anchor": "start",
+        },
+        "rule": {"color": ink["muted"]},
+    }
