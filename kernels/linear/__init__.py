@@ -1,0 +1,1 @@
+"""Linear layer and neuron as one operator: spikes are exact in every format, so only weights need splitting."""
