@@ -16,8 +16,8 @@ from ..neuron.operator import SPIKE_DTYPES, over_channel, run, state_dtype, sum_
 from . import packing
 from .operands import operands_of
 
-PIECE = 1 << 18
-"""Numbers of a piece of input, currents or gradients, unless LEAST makes it more: 1 MiB in float32."""
+PIECE = 3 << 17
+"""Numbers of a piece of input, currents or gradients, unless LEAST makes it more: 1.5 MiB in float32."""
 
 LEAST = 128
 """Rows and neurons below which a product does not run at its speed."""
