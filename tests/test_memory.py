@@ -47,3 +47,13 @@ def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
     assert row["memory_meaning"] == "host resident"
     assert int(row["host_peak_bytes"]) > HEAVY["forward"]
     assert row["reserved_memory_bytes"] == "", "unknown on a CPU, not 0"
+
+
+def test_gradients_that_an_earlier_call_left_are_not_taken_off(snnbench):
+    """Of wide layers and few steps they are most of what is in use."""
+    size = 1500
+    grid = f'neurons = [{size}]\ntime_steps = [3]\nbatch = [1]\ndevice = ["cpu"]\n'
+    ended = snnbench.run(snnbench.config(["torch"], grid=grid))
+    weights, border = (size * size + size) * 4, 3 * size * 4
+    figures = ended.record("torch")["memory"]["step"]
+    assert figures["peak_bytes"] - figures["extra_bytes"] == 2 * weights + 4 * border
