@@ -1,7 +1,19 @@
-"""The project's own neuron (`snnbench.kernels`): one spelling a construction, `default` the one chosen for the device."""
+"""The project's own kernels (`snnbench.kernels`): one spelling of the neuron a construction, `default` the one chosen for the
+device, and ways to multiply in front of it.
+
+`linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved there, not fast),
+`linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both.
+"""
 
 from .base import Case
 from .torch_adapter import TorchAdapter
+
+LINEAR = {
+    "linear-split": {"emulate": True},
+    "linear-recompute": {"recompute": True},
+    "linear-split-recompute": {"emulate": True, "recompute": True},
+}
+"""Options of LinearLIF by construction."""
 
 FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 
@@ -9,12 +21,16 @@ FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
-    constructions = ("default", "reference", "cpp", "triton", "cuda")
+    constructions = ("default", "reference", "cpp", "triton", "cuda", *LINEAR)
 
     def supports(self, case: Case) -> str | None:
         if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
-        if case.construction == "default":
+        if case.construction in LINEAR and case.workload == "lif":
+            return f"{case.construction} is about the linear layer, and workload lif has none"
+        if "split" in case.construction and case.precision not in ("fp32", "tf32"):
+            return f"{case.precision} has short operands already: there is nothing to split"
+        if _requested(case.construction) is None:
             return None
         from snnbench.kernels.neuron import backends
 
@@ -25,10 +41,17 @@ class Fused(TorchAdapter):
 
         return LIF(spec, backend=_requested(construction))
 
+    def program(self, case: Case):
+        self.tier = case.precision if "split" in case.construction else None
+        # What a first layer is given; later ones see a mark on it, which a compiler does not.
+        self.input = "spikes" if case.input == "spikes" and case.neuron.max_spikes == 1 else None
+        return super().program(case)
+
     def layer(self, spec, inputs, outputs, bias, construction):
         from snnbench.kernels import LinearLIF
 
-        return LinearLIF(inputs, outputs, bias, spec, backend=_requested(construction))
+        told = {"tier": self.tier, "input": self.input, **LINEAR[construction]} if construction in LINEAR else {}
+        return LinearLIF(inputs, outputs, bias, spec, backend=_requested(construction), **told)
 
     def facts(self, case: Case) -> dict:
         from snnbench.kernels.neuron import backends
@@ -43,7 +66,8 @@ class Fused(TorchAdapter):
 
 
 def _requested(construction: str) -> str | None:
-    return None if construction == "default" else construction
+    """The spelling of the neuron that a construction asks for; None: whichever runs."""
+    return None if construction == "default" or construction in LINEAR else construction
 
 
 def _tensors_of(case: Case):

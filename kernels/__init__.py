@@ -10,7 +10,7 @@ __all__ = ["LIF", "NEURONS", "BatchNormLIF", "LIFOutput", "LinearLIF", "NeuronSp
 
 def __getattr__(name):
     if name in __all__:
-        from . import neuron
+        from . import linear, neuron
 
-        return getattr(neuron, name)
+        return getattr(linear if name == "LinearLIF" else neuron, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

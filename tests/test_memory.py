@@ -60,3 +60,13 @@ def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbe
     assert figures["forward"]["extra_bytes"] == pytest.approx(size, rel=0.1)
     assert figures["step"]["extra_bytes"] == pytest.approx(size, rel=0.1)
     assert figures["inference"]["extra_bytes"] < 0.1 * size
+
+
+def test_gradients_that_an_earlier_call_left_are_not_taken_off(snnbench):
+    """Of wide layers and few steps they are most of what is in use."""
+    size = 1500
+    grid = f'neurons = [{size}]\ntime_steps = [3]\nbatch = [1]\ndevice = ["cpu"]\n'
+    ended = snnbench.run(snnbench.config(["torch"], grid=grid))
+    weights, border = (size * size + size) * 4, 3 * size * 4
+    figures = ended.record("torch")["memory"]["step"]
+    assert figures["peak_bytes"] - figures["extra_bytes"] == 2 * weights + 4 * border

@@ -105,6 +105,7 @@ def weigh(calls, program, probe, argument_bytes: int) -> dict[str, int | None]:
 
 
 def _weigh_once(calls, program, probe, argument_bytes):
+    program.release()  # else gradients of the call before count as in use at the start, and are gone when this one begins
     probe.reset()
     start = probe.before
     state = calls.prepare(0)

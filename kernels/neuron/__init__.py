@@ -2,6 +2,6 @@
 
 from .batch_norm import BatchNormLIF
 from .functional import LIFOutput, lif
-from .modules import LIF, LinearLIF
+from .modules import LIF
 
-__all__ = ["LIF", "BatchNormLIF", "LIFOutput", "LinearLIF", "lif"]
+__all__ = ["LIF", "BatchNormLIF", "LIFOutput", "lif"]

@@ -14,6 +14,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ..marks import mark
 from ..spec import NeuronSpec
 from . import backends
 from .calls import Backward
@@ -199,6 +200,8 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         spikes, final, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
         if self.training and self.track_running_stats:
             self._remember(mean.detach(), variance.detach(), currents.numel() // self.num_features)
+        if options.spikes != "bits":
+            mark(spikes, self.spec.max_spikes)
         return LIFOutput(spikes, final, trace if options.trace else None)
 
     @torch.no_grad()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..marks import mark
 from ..spec import NeuronSpec
 from . import backends, eager
 from .operator import SPIKE_DTYPES, Options, lif_op, state_dtype
@@ -50,9 +51,15 @@ def lif(
     tensors = (currents, state, scale, shift)
     told = asked(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
     if eager.suffices(tensors):
-        return LIFOutput(*eager.lif(tensors, _settled(told)))
-    spikes, final, traced, _ = lif_op(*tensors, *options_of(*told).arguments())
-    return LIFOutput(spikes, final, traced if trace else None)
+        settled = _settled(told)
+        out = LIFOutput(*eager.lif(tensors, settled))
+    else:
+        settled = options_of(*told)
+        spikes, final, traced, _ = lif_op(*tensors, *settled.arguments())
+        out = LIFOutput(spikes, final, traced if trace else None)
+    if settled.spikes != "bits":
+        mark(out.spikes, settled.spec.max_spikes)
+    return out
 
 
 _DEFAULT = NeuronSpec()

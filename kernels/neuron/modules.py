@@ -24,22 +24,3 @@ class LIF(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return self.spec.label()
-
-
-class LinearLIF(torch.nn.Module):
-    """Linear over all T·B rows at once, then the neuron: (T, B, inputs) → spikes (T, B, outputs).
-
-    The bias is added by the neuron, whose backward pass sums up its gradient too.
-    """
-
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, spec: NeuronSpec | None = None, *, backend=None):
-        super().__init__()
-        self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
-        self.spec, self.backend = spec or NeuronSpec(), backend
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        currents = torch.nn.functional.linear(x, self.linear.weight)
-        return lif(currents, self.spec, shift=self.linear.bias, backend=self.backend).spikes
-
-    def extra_repr(self) -> str:
-        return self.spec.label()

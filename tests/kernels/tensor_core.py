@@ -1,0 +1,52 @@
+"""A pessimistic model of a tensor core, sequential float32 beside it, and matrices that are hard for both."""
+
+import torch
+
+BLOCK = 16
+
+
+def multiply(left, right, into=None, keep=1.0):
+    """left @ right + keep·into: exact sums of 16 terms, added to an accumulator that truncates to float32."""
+    total = torch.zeros(len(left), right.shape[1])
+    for first in range(0, left.shape[1], BLOCK):
+        terms = left[:, first : first + BLOCK].double() @ right[first : first + BLOCK].double()
+        total = truncated(total.double() + terms)
+    return total if into is None else total + keep * into
+
+
+def truncated(exact: torch.Tensor) -> torch.Tensor:
+    """To float32, towards zero."""
+    nearest = exact.float()
+    return torch.where(nearest.double().abs() > exact.abs(), torch.nextafter(nearest, torch.zeros(())), nearest)
+
+
+def sequential(left, right):
+    """left @ right in float32, one term after the other: what a plain loop of multiply-adds gives."""
+    left, right = left.float(), right.float()
+    total = torch.zeros(len(left), right.shape[1])
+    for k in range(left.shape[1]):
+        total += left[:, k : k + 1] * right[k]
+    return total
+
+
+KINDS = ("normal", "heavy", "tiny", "huge", "cancelling")
+
+
+def matrix(kind: str, rows: int, inner: int, seed: int = 0) -> torch.Tensor:
+    """Float32 (rows, inner). `heavy`: log-normal magnitudes; `cancelling`: sums of pairs are 1e-4 of their terms."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(rows, inner, generator=generator)
+    if kind == "heavy":
+        return z * torch.exp(torch.randn(rows, inner, generator=generator)) / inner**0.5
+    if kind == "cancelling":
+        z[:, 1::2] = -z[:, 0 : inner - inner % 2 : 2] * (1 + 1e-4 * z[:, 1::2])
+    return z * {"tiny": 1e-6, "huge": 1e6}.get(kind, inner**-0.5)
+
+
+def spikes(rows: int, inner: int, rate: float = 0.3, counts: int = 1, paired: bool = False) -> torch.Tensor:
+    """Spikes (rows, inner); `paired`: columns 2i and 2i + 1 fire together."""
+    generator = torch.Generator().manual_seed(1)
+    fired = (torch.rand(rows, inner, generator=generator) < rate).float()
+    if paired:
+        fired[:, 1::2] = fired[:, 0 : inner - inner % 2 : 2]
+    return fired * torch.randint(1, counts + 1, (rows, inner), generator=generator)
