@@ -3,7 +3,7 @@
 Untested: no CUDA device has run this yet.
 """
 
-from .base import Case
+from .base import Adapter, Case
 from .sinabs import Sinabs
 
 
@@ -14,6 +14,8 @@ class SinabsExodus(Sinabs):
     constructions = ("default",)
     modes = ("eager",)
     devices = ("cuda",)
+
+    native = Adapter.native  # the tutorial's is measured as sinabs
 
     def supports(self, case: Case) -> str | None:
         if case.neuron.reset == "hard":

@@ -4,7 +4,7 @@ On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for i
 kernels take any surrogate that tells its CUDA code.
 """
 
-from .base import Case
+from .base import Adapter, Case
 from .spikingjelly import SpikingJelly
 from .surrogates import torch_spike
 
@@ -14,6 +14,8 @@ class SpikingJellyCupy(SpikingJelly):
     requires = ("torch", "cupy", "spikingjelly.activation_based.auto_cuda.neuron_kernel")
     constructions = ("default",)
     modes = ("eager",)
+
+    native = Adapter.native  # the tutorial's is measured as spikingjelly
 
     def supports(self, case: Case) -> str | None:
         if case.device != "cpu" and case.precision not in ("fp32", "tf32", "fp16"):

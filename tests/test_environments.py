@@ -266,7 +266,7 @@ def test_interrupted_killed_and_resumed(snnbench):
     half.mkdir()
     (half / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
     listed = snnbench("adapters", "--adapter", "tiny.py:Tiny").stdout
-    assert "tiny: environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny" in listed
+    assert "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny" in listed
 
     (slow / "go").touch()
     (snnbench.folder / "tiny.py").write_text(ADAPTER.replace("tinyframework.neurons", "slowpackage"))

@@ -55,7 +55,8 @@ def ready() -> dict[str, Case]:
         if any(find_spec(module.partition(".")[0]) is None for module in adapter.requires):
             continue
         for construction in adapter.constructions:
-            cases = [Case(name, construction, neuron=spec, neurons=4, time_steps=3, batch=1) for spec in twins().values()]
+            sizes = {"neurons": 4, "time_steps": 3, "batch": 1, "input": "dense"}
+            cases = [Case(name, construction, neuron=spec, **sizes) for spec in twins().values()]
             if accepted := [case for case in cases if adapter.refuses(case) is None]:
                 found[accepted[0].framework_variant] = accepted[0]
     return found
