@@ -42,8 +42,6 @@ class Sinabs(TorchAdapter):
         import sinabs.activation
         import torch
 
-        from .time_loop import TimeLoop
-
         layers, slope_at = self.layers(), derivative(spec, torch)
         reset = {
             "soft": lambda: sinabs.activation.MembraneSubtract(),
@@ -53,31 +51,19 @@ class Sinabs(TorchAdapter):
         }[spec.reset]()
         # The default, MultiSpike, knows no bound.
         spikes = sinabs.activation.SingleSpike if spec.max_spikes == 1 else sinabs.activation.MaxSpike(spec.max_spikes)
-
-        class Loop(TimeLoop):
-            def __init__(self):
-                super().__init__()
-                self.lif = layers.LIF(
-                    tau_mem=torch.tensor(-1 / math.log(spec.decay)),
-                    spike_threshold=torch.tensor(float(spec.threshold)),
-                    norm_input=False,
-                    train_alphas=construction == "alphas",
-                    spike_fn=spikes,
-                    reset_fn=reset,
-                    surrogate_grad_fn=lambda v, threshold: slope_at(v - threshold),
-                )
-                self.lif.requires_grad_(False)
-                if construction == "alphas":
-                    self.lif.alpha_mem.fill_(spec.decay)
-
-            def scan(self, currents, state):
-                if state is None:
-                    self.lif.reset_states()
-                else:
-                    self.lif.v_mem = state
-                return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
-
-        return Loop()
+        lif = layers.LIF(
+            tau_mem=torch.tensor(-1 / math.log(spec.decay)),
+            spike_threshold=torch.tensor(float(spec.threshold)),
+            norm_input=False,
+            train_alphas=construction == "alphas",
+            spike_fn=spikes,
+            reset_fn=reset,
+            surrogate_grad_fn=lambda v, threshold: slope_at(v - threshold),
+        )
+        lif.requires_grad_(False)
+        if construction == "alphas":
+            lif.alpha_mem.fill_(spec.decay)
+        return loop(lif)
 
     def native(self, features):
         """LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
@@ -87,18 +73,23 @@ class Sinabs(TorchAdapter):
         """
         import sinabs.layers
 
-        from .time_loop import TimeLoop
+        return loop(sinabs.layers.LIF(tau_mem=40.0, norm_input=False))
 
-        class Loop(TimeLoop):
-            def __init__(self):
-                super().__init__()
-                self.lif = sinabs.layers.LIF(tau_mem=40.0, norm_input=False)
 
-            def scan(self, currents, state):
-                if state is None:
-                    self.lif.reset_states()
-                else:
-                    self.lif.v_mem = state
-                return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
+def loop(layer):
+    """The TimeLoop of a layer of Sinabs, batch first, that keeps its potential itself, as its `v_mem`."""
+    from .time_loop import TimeLoop
 
-        return Loop()
+    class Loop(TimeLoop):
+        def __init__(self):
+            super().__init__()
+            self.lif = layer
+
+        def scan(self, currents, state):
+            if state is None:
+                self.lif.reset_states()
+            else:
+                self.lif.v_mem = state
+            return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
+
+    return Loop()

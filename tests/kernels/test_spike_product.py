@@ -1,7 +1,5 @@
 """The candidate kernel for spikes times a split weight: right in the interpreter, tensor cores in its code for sm_90."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,11 +8,11 @@ import torch
 
 triton = pytest.importorskip("triton")
 
-from triton.backends.compiler import GPUTarget
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sass
 import tensor_core
+from gpuless import driver, run_interpreted  # noqa: F401 a fixture
 
 from snnbench.kernels.linear import triton_gemm
 from snnbench.kernels.linear.splits import FORMATS
@@ -23,38 +21,10 @@ CASES = Path(__file__).parent / "interpreted" / "spike_product_cases.py"
 
 
 def test_in_the_interpreter():
-    """Triton decides on import whether it interprets, so this is a process of its own."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(CASES)],
-        env={**inherited, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]
+    run_interpreted(CASES)
 
 
-class Driver:
-    """Stands in for the driver of a GPU where there is none: all that compiling asks for."""
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device):
-        return 0
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    before = triton.runtime.driver._active
-    triton.runtime.driver.set_active(Driver())
-    yield
-    triton.runtime.driver._active = before
-
-
+@pytest.mark.usefixtures("driver")
 @pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_machine_code(name, tmp_path):

@@ -1,7 +1,5 @@
 """The Triton spelling without a GPU: how work is cut, when it refuses, and its kernels in the interpreter."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +7,9 @@ import pytest
 import torch
 
 pytest.importorskip("triton")
+
+sys.path.insert(0, str(Path(__file__).parent))
+from gpuless import run_interpreted
 
 from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import backends
@@ -22,15 +23,7 @@ COUNTS = [1, 100, 4096, 16384, 16385, 50_000, 65_536, 262_144, 10**7]
 
 
 def test_kernels_in_the_interpreter():
-    """Triton decides on import whether it interprets, so this is a process of its own."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(CASES)],
-        env={**inherited, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]
+    run_interpreted(CASES)
 
 
 def test_compiled_kernels_are_refused_on_the_cpu():

@@ -12,42 +12,24 @@ import torch
 triton = pytest.importorskip("triton")
 
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sass
+from gpuless import driver  # noqa: F401 a fixture
 
 from snnbench.kernels.floors import CHECKPOINT_STEPS
 from snnbench.kernels.neuron import triton as spelling
 from snnbench.kernels.neuron.calls import Backward, Forward
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-pytestmark = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
+pytestmark = [
+    pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed"),
+    pytest.mark.usefixtures("driver"),
+]
 
 BATCH, STEPS = 16, 100
 FEW, MANY = 256, 16384
 """Neurons: 4096 sequences, which all lie in flight, and 262144."""
-
-
-class Driver:
-    """Stands in for the driver of a GPU where there is none: all that compiling asks for."""
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device):
-        return 0
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    before = triton.runtime.driver._active
-    triton.runtime.driver.set_active(Driver())
-    yield
-    triton.runtime.driver._active = before
 
 
 class Compiled:

@@ -1,0 +1,43 @@
+"""Triton without a GPU: cases in the interpreter, and what compiling asks of a driver."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import triton
+from triton.backends.compiler import GPUTarget
+
+
+def run_interpreted(cases: Path) -> None:
+    """Triton decides on import whether it interprets, so this is a process of its own."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(cases)],
+        env={**inherited, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]
+
+
+class Driver:
+    """Stands in for the driver of a GPU where there is none: all that compiling asks for."""
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 0
+
+
+@pytest.fixture
+def driver():
+    before = triton.runtime.driver._active
+    triton.runtime.driver.set_active(Driver())
+    yield
+    triton.runtime.driver._active = before
