@@ -119,6 +119,7 @@ class Visit:
         return self.page.locator("#cases tbody tr:visible th").all_inner_texts()
 
     def saved(self, button: str) -> bytes:
+        self.draw()  # else a figure that comes into sight moves the button while it is aimed at
         with self.page.expect_download() as download:
             self.page.locator(button).first.click()
         return Path(download.value.path()).read_bytes()

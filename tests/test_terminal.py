@@ -37,7 +37,7 @@ def test_what_fits_is_whole(rows, width):
         assert len(line.rstrip()) <= width
     for row in rows:
         if row.rank:
-            assert re.search(rf"^ {row.rank} +{re.escape(row.case.framework_variant)} ", text, re.M)
+            assert re.search(rf"^ +{row.rank} +{re.escape(row.case.framework_variant)} ", text, re.M)
 
 
 def test_rows_measured_on_other_cores_are_not_ranked_together(rows):

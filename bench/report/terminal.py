@@ -12,21 +12,13 @@ from .rows import Row
 BAR = "  "
 """The column of bars, which has no name. They begin at zero: twice the time is twice as long."""
 BAR_WIDTH = 12
-COLUMNS = {
-    "#": 0,
-    "framework": 0,
-    "step": 0,
-    "95 % interval": 118,
-    "× best": 0,
-    BAR: 76,
-    "forward": 86,
-    "backward": 100,
-    "memory": 62,
-    "status": 54,
-}
-"""Names, and the least width of a terminal in which each is shown."""
-NATIVE_COLUMNS = {name: least for name, least in COLUMNS.items() if name not in ("#", "× best")} | {"firing rate": 0}
+UNLIMITED = 1000
+"""Characters; no table is that wide."""
+COLUMNS = ["#", "framework", "step", "95 % interval", "× best", BAR, "forward", "backward", "memory", "status"]
+NATIVE_COLUMNS = [*(name for name in COLUMNS if name not in ("#", "× best")), "firing rate"]
 """Native neurons differ from framework to framework, so that there is nothing to rank."""
+DISPENSABLE = ["95 % interval", "backward", "forward", BAR, "memory", "status"]
+"""What a narrow terminal is spared, in this order, until the rest is whole. Reasons stand below the table anyway."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
@@ -35,25 +27,33 @@ def print_tables(rows: list[Row], console: Console) -> None:
     conditions = Conditions(rows)
     for group in conditions.groups.values():
         console.print(f"[bold]{escape(conditions.full(group[0]))}[/]", highlight=False)
-        console.print(_table(group, console.width, "█" if console.encoding.startswith("utf") else "="))
+        console.print(_table(group, console))
         for row in group:
             if reason := row.first.facts.get("native") if row.sound and row.case.native else reason_of(row):
                 console.print(f"  {escape(row.case.framework_variant)}: {escape(reason)}", highlight=False)
         console.print()
 
 
-def _table(group: list[Row], width: int, block: str) -> Table:
-    """Columns that do not fit are left out, the least needed first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+def _table(group: list[Row], console: Console) -> Table:
+    """The widest table of this group that the terminal shows uncut."""
     columns = NATIVE_COLUMNS if group[0].case.native else COLUMNS
-    kept = [name for name, least in columns.items() if width >= least]
-    for name in kept:
+    block = "█" if console.encoding.startswith("utf") else "="
+    for spared in range(len(DISPENSABLE) + 1):
+        table = _table_of(group, [name for name in columns if name not in DISPENSABLE[:spared]], block)
+        if console.measure(table, options=console.options.update(width=UNLIMITED)).maximum <= console.width:
+            break
+    return table
+
+
+def _table_of(group: list[Row], columns: list[str], block: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
         table.add_column(name, justify="left" if name in ("framework", "status", BAR) else "right", no_wrap=True)
     slowest = max((row.ratio for row in group if row.ratio), default=1.0)
     for row in group:
         cells = _cells(row)
         cells[BAR] = block * round(max(1, BAR_WIDTH * row.ratio / slowest)) if row.ratio else ""
-        table.add_row(*(cells[name] for name in kept))
+        table.add_row(*(cells[name] for name in columns))
     return table
 
 
