@@ -1,27 +1,35 @@
-"""Watches the machine while a worker measures: who else was computing, and how the GPU was doing."""
+"""Watches the machine while a worker measures: its clocks, who else was computing, and how the GPU was doing."""
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import reduce
+from operator import or_
 
 import psutil
 
+REASONS = "throttle_reasons"
+MOST_READINGS = 500
+"""In a record: of more changes, every k-th is kept."""
+SLOWED = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40: "heat", 0x80: "a power brake"}
+"""What NVML's bits of `throttle_reasons` mean, of those that make a device slower than it could be."""
+
 
 class Monitor:
-    """Use as a context manager around a worker's life, then read `facts`. On CPUs it only looks before and after."""
+    """Use as a context manager around a worker's life, then read `facts`."""
 
     def __init__(self, gpu: int | None = None):
         self.facts: dict = {}
-        self._watcher = GpuWatcher(gpu) if gpu is not None else None
+        self._watcher = Watcher(gpu_reader(gpu) if gpu is not None else cpu_reading)
 
     def __enter__(self):
         self._begun, self._busy = time.monotonic(), _busy_seconds()
-        if self._watcher:
-            self._watcher.start()
+        self._watcher.start()
         return self
 
     def __exit__(self, *_):
-        if self._watcher:
-            self.facts |= self._watcher.finish()
+        self.facts |= self._watcher.finish()
 
     def note_worker(self, cpu_seconds: float | None) -> None:
         """With the worker's own CPU time known, the rest of what was busy is somebody else's."""
@@ -37,40 +45,70 @@ def _busy_seconds() -> float:
     return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
 
 
-class GpuWatcher(threading.Thread):
-    """Reads clocks, temperature, power and throttle reasons ten times a second. Untested: no CUDA device has run this yet."""
+def cpu_reading() -> dict[str, float]:
+    """Mean clock of all cores in MHz; empty where the system does not tell."""
+    clock = psutil.cpu_freq()
+    return {"mhz": clock.current} if clock and clock.current else {}
 
-    INTERVAL = 0.1
 
-    def __init__(self, index: int):
+def gpu_reader(index: int) -> Callable[[], dict[str, float]]:
+    """Clocks, temperature, power and throttle reasons. Untested: no CUDA device has run this yet."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    questions = {
+        "mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
+        "celsius": lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
+        "watts": lambda: pynvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
+        "memory_bytes": lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).used,
+        REASONS: lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle),
+    }
+
+    def read():
+        found = {}
+        for name, ask in questions.items():
+            with suppress(pynvml.NVMLError):  # not every device answers every question
+                found[name] = ask()
+        return found
+
+    return read
+
+
+class Watcher(threading.Thread):
+    """Calls `read` ten times a second, or less often where that would take more than a five-hundredth of a core. Readings carry
+    `time.perf_counter()`, which on Linux is one clock for all processes of a machine: a worker's samples lie beside them."""
+
+    def __init__(self, read: Callable[[], dict[str, float]]):
         super().__init__(daemon=True)
-        self.index = index
-        self.readings: list[dict] = []
-        self.reasons = 0
+        self._read = read
         self._over = threading.Event()
+        self._readings: list[dict[str, float]] = []
 
     def run(self):
-        import pynvml
-
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(self.index)
-        while not self._over.wait(self.INTERVAL):
-            self.readings.append(
-                {
-                    "sm_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
-                    "memory_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
-                    "celsius": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
-                    "watts": pynvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
-                    "memory_bytes": pynvml.nvmlDeviceGetMemoryInfo(handle).used,
-                }
-            )
-            self.reasons |= pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
-        pynvml.nvmlShutdown()
+        while True:
+            begun = time.perf_counter()
+            if reading := self._read():
+                self._readings.append({"at": begun, **reading})
+            if self._over.wait(max(0.1, 500 * (time.perf_counter() - begun))):
+                return
 
     def finish(self) -> dict:
         self._over.set()
         self.join()
-        if not self.readings:
-            return {}
-        ranges = {key: [f([r[key] for r in self.readings]) for f in (min, max)] for key in self.readings[0]}
-        return {"gpu": ranges, "throttle_reasons": self.reasons}
+        return condensed(self._readings)
+
+
+def condensed(readings: list[dict[str, float]]) -> dict:
+    """`watched`: readings that differ from the one before, by quantity, their times under `at`; `throttle_reasons`: NVML's bits
+    that were ever set."""
+    changed = [now for before, now in zip([{}, *readings], readings, strict=False) if {**before, "at": 0} != {**now, "at": 0}]
+    kept = changed[:: -(-len(changed) // MOST_READINGS) or 1]
+    watched = {key: [round(reading[key], 4) for reading in kept] for key in (kept[0] if kept else ()) if key != REASONS}
+    return {"watched": watched, REASONS: reduce(or_, (reading.get(REASONS, 0) for reading in readings), 0)}
+
+
+def slowed(reasons: int) -> list[str]:
+    """Why a device ran slower than it could, by NVML's bits of `throttle_reasons`."""
+    return list(dict.fromkeys(word for bit, word in SLOWED.items() if reasons & bit))

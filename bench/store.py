@@ -23,6 +23,7 @@ class Samples(BaseModel):
     enqueue: list[float]
     device: list[float]
     at: list[float]
+    began: float | None = None
     device_clock: str
     warm_up_calls: int
     warm_up_converged: bool

@@ -7,6 +7,7 @@ from snnbench.store import Record
 from snnbench.worker.phases import PHASES
 
 HOSTILE = """</script><script>alert("x")</script><img src='http://evil.example/x.png' onerror=alert(1)>{{ 7*7 }}"""
+WATCHED = {"at": [99.0, 100.01, 100.03], "mhz": [3100.0, 3050.0, 2900.0]}
 SHARES = dict(zip(PHASES, (0.4, 0.5, 1.0, 0.3), strict=True))
 
 
@@ -14,7 +15,7 @@ def samples(seconds: float, count: int = 20, device: str = "cpu") -> dict:
     wall = [seconds * (1 + 0.01 * (i % 5)) for i in range(count)]
     at = [sum(wall[:i]) for i in range(count)]
     clock = "process" if device == "cpu" else "events"
-    clocks = {"wall": wall, "enqueue": [0.5 * s for s in wall], "device": wall, "at": at, "device_clock": clock}
+    clocks = {"wall": wall, "enqueue": [0.5 * s for s in wall], "device": wall, "at": at, "began": 100.0, "device_clock": clock}
     return clocks | {"warm_up_calls": 3, "warm_up_converged": True, "stop_reason": "converged"}
 
 
@@ -50,7 +51,11 @@ def record(
         environment={"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]},
         machine={"cpu": "AMD EPYC", "usable_threads": 2, "memory_bytes": 2**34, "gpus": [], "hash": machine},
         measure={"rounds": 2, "rel_ci": 0.01, "budget": 2.0, "timeout": 120.0, "host_memory": 2**34, "threads": 0},
-        monitor={"null_s": 0.12, "foreign_cores": 0.02},
+        monitor={
+            "null_s": 0.12,
+            "foreign_cores": 0.02,
+            "watched": WATCHED,
+        },
         started_at="2026-11-20T13:31:34+00:00",
         duration_s=2.0,
         overhead_s=0.16,

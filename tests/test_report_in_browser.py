@@ -232,7 +232,7 @@ def test_phase_baseline_and_case(visit, example_rows):
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
     case.select_option(index=5)
-    assert all(title.startswith(options[5]) for title in seen.titles("samples")) and len(seen.titles("samples")) == 2
+    assert all(title.startswith(options[5]) for title in seen.titles("samples")) and len(seen.titles("samples")) == 3
     assert "case=" in seen.page.url and seen.heard == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from snnbench.adapters.base import Case
 
+from ..monitor import slowed
 from ..stats import Estimate, drift, estimate, outliers
 from ..store import Record
 from ..worker.errors import worst
@@ -108,6 +109,8 @@ class Row:
             flags.append("outliers")
         if any((r.monitor.get("foreign_cores") or 0) > 0.25 for r in self.records):
             flags.append("shared_cpu")
+        if any(slowed(r.monitor.get("throttle_reasons", 0)) for r in self.records):
+            flags.append("throttled")
         return flags
 
 

@@ -16,6 +16,7 @@ FLAGS = {
     "drift": ("drift", "the step time changed by more than 5 % while it was measured"),
     "outliers": ("outliers", "more than 10 % of the samples lie far outside the others; they are counted, never dropped"),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
+    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
 }
 """A short and a long text for each flag of `Row.quality`."""
 CLOCKS = {"process": "CPU time of the process, all threads", "events": "CUDA events on the device"}

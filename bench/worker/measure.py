@@ -23,12 +23,13 @@ class HostClock:
 @dataclass
 class Samples:
     """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: see
-    `device_clock`; `at`: when the call began, counted from the first sample."""
+    `device_clock`; `at`: when the call began, counted from the first sample, which was at `began` of `time.perf_counter`."""
 
     wall: list[float] = field(default_factory=list)
     enqueue: list[float] = field(default_factory=list)
     device: list[float] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
+    began: float = 0.0
     device_clock: str = "process"
     warm_up_calls: int = 0
     warm_up_converged: bool = False
@@ -77,15 +78,15 @@ def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
         while not warm_up.done(once(index)[2][0]):
             index += 1
         samples.warm_up_calls, samples.warm_up_converged = len(warm_up.calls), warm_up.converged
-        stopping, first = Stopping(rel_ci, budget), None
+        stopping = Stopping(rel_ci, budget)
         while not samples.stop_reason:
             index += 1
             result, start, (wall, enqueue, device) = once(index)
-            first = start if first is None else first
+            samples.began = samples.began if samples.wall else start
             samples.wall.append(wall)
             samples.enqueue.append(enqueue)
             samples.device.append(device)
-            samples.at.append(start - first)
+            samples.at.append(start - samples.began)
             samples.stop_reason = stopping.reason(samples.wall, clock.wall() - begun) or ""
     finally:
         gc.enable()

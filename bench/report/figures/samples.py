@@ -1,12 +1,14 @@
 """All samples of one case in the order in which they were taken, coloured by process, and the device's clock underneath."""
 
+from ...monitor import slowed
+from ...store import Record, Samples
 from .figure import Entry, Figure, Panel, Table
 from .spec import SECONDS, hint, plane, said
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
     "Underneath is what the device's own clock says of the same calls: wall time far above it is waiting, for Python or for a "
-    "core that somebody else had."
+    "core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
 )
 MOST_NUMBERS = 60_000
 """In the whole report: beyond, every k-th sample is shown, and said so."""
@@ -21,42 +23,75 @@ def samples(table: Table) -> Figure:
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
-    """The wall clock's panel, and under it the device's, if there is one."""
+    """The wall clock's panel, under it the device's, and under that its frequency, as far as they are known."""
     where = entry.parts | {"phase": "step"}
     title = " · ".join(filter(None, (entry.variant, table.title(where))))
     device = "CPU time of the process" if entry.values["device_clock"] == "process" else "time on the device"
+    thinned = [f"Every {every}th sample is shown."] if every > 1 else []
+    kinds = [
+        ("wall time", _points(entry, "wall", every), TIMES, []),
+        (device, _points(entry, "device", every), TIMES, [*thinned, *_meanwhile(entry)]),
+        ("clock of the device", _frequency(entry), FREQUENCY, []),
+    ]
     panels = []
-    for clock, words in (("wall", "wall time"), ("device", device)):
-        points = _points(entry, clock, every)
-        names = {"rounds_shown": sorted({point["round"] for point in points}), "of": entry.index, "clock": words}
-        notes = [*([f"Every {every}th sample is shown."] if every > 1 else []), *_clocks(entry)] if clock == "device" else []
+    for words, points, how, notes in kinds:
         if points:
-            panels.append(Panel(f"{title} · {words}", where, points, {}, names, notes))
+            names = {"rounds_shown": sorted({point["round"] for point in points}), "of": entry.index, "clock": words}
+            panels.append(Panel(f"{title} · {words}", where, points, {}, names | how, notes))
     return panels
 
 
+MEGAHERTZ = "format(datum.value, ',') + ' MHz'"
+TIMES = {"labels": SECONDS, "said": said("value", SECONDS), "dots": 0.9, "line": 0}
+FREQUENCY = {"labels": MEGAHERTZ, "said": said("value", MEGAHERTZ), "dots": 0, "line": 1}
+"""Single samples, and a frequency that holds until the next reading."""
+
+
+def _sampled(entry: Entry) -> list[tuple[Record, Samples]]:
+    found = [(record, record.parts["step"].samples) for record in entry.row.records if "step" in record.parts]
+    return [(record, samples) for record, samples in found if samples is not None]
+
+
 def _points(entry: Entry, clock: str, every: int) -> list[dict]:
-    taken = [(r.round + 1, r.parts["step"].samples) for r in entry.row.records if "step" in r.parts and r.parts["step"].samples]
     return [
-        {"round": number, "at": _short(at), "seconds": _short(seconds)}
-        for number, found in taken
-        for at, seconds in list(zip(found.at, getattr(found, clock), strict=False))[::every]
+        {"round": record.round + 1, "at": _short(at), "value": _short(seconds)}
+        for record, samples in _sampled(entry)
+        for at, seconds in list(zip(samples.at, getattr(samples, clock), strict=False))[::every]
     ]
 
 
-def _clocks(entry: Entry) -> list[str]:
-    """How clocks and temperature moved meanwhile, where they were watched."""
+def _frequency(entry: Entry) -> list[dict]:
+    """Readings while the step was sampled, the last one before it, which held at its beginning, and what held at its end."""
+    points = []
+    for record, samples in _sampled(entry):
+        watched = record.monitor.get("watched", {})
+        if samples.began is None or "mhz" not in watched:
+            continue
+        end = samples.at[-1] + samples.wall[-1]
+        readings = [(at - samples.began, mhz) for at, mhz in zip(watched["at"], watched["mhz"], strict=True)]
+        held = [mhz for at, mhz in readings if at <= 0][-1:]
+        within = [(0.0, mhz) for mhz in held] + [(at, mhz) for at, mhz in readings if 0 < at <= end]
+        within += [(end, mhz) for _, mhz in within[-1:]]
+        points += [{"round": record.round + 1, "at": _short(at), "value": _short(mhz)} for at, mhz in within]
+    return points
+
+
+def _meanwhile(entry: Entry) -> list[str]:
+    """How the device was and who else computed, from the worker's beginning to its end."""
     found = []
     for record in entry.row.records:
-        if gpu := record.monitor.get("gpu"):
-            ranges = [f"{low:g} – {high:g} {unit}" for key, unit in GPU.items() if key in gpu for low, high in [gpu[key]]]
-            found.append(f"Round {record.round + 1}, GPU while it ran: {', '.join(ranges)}.")
-        elif (foreign := record.monitor.get("foreign_cores")) is not None:
+        watched, reasons = record.monitor.get("watched", {}), slowed(record.monitor.get("throttle_reasons", 0))
+        ranges = [f"{min(watched[key]):g} – {max(watched[key]):g} {unit}" for key, unit in UNITS.items() if key in watched]
+        if ranges:
+            found.append(f"Round {record.round + 1}, meanwhile: {', '.join(ranges)}.")
+        if reasons:
+            found.append(f"Round {record.round + 1}: the GPU was slowed down by {' and '.join(reasons)}.")
+        if (foreign := record.monitor.get("foreign_cores")) is not None:
             found.append(f"Round {record.round + 1}: other programs used {foreign:.2g} cores meanwhile.")
     return found
 
 
-GPU = {"sm_mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
+UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
 
 
 def _short(value: float) -> float:
@@ -66,13 +101,14 @@ def _short(value: float) -> float:
 
 def _spec() -> dict:
     x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
-    axis = {"title": "$clock", "labelExpr": SECONDS, "tickCount": 4}
-    y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
+    axis = {"title": "$clock", "labelExpr": "$labels", "tickCount": 4}
+    y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
     legend = {"orient": "bottom", "title": "round", "symbolSize": 60}
     kind = {"field": "round", "type": "nominal", "legend": legend}
     colour = {**kind, "scale": {"domain": "$rounds_shown", "range": "$palette"}}
     shape = {**kind, "scale": {"domain": "$rounds_shown", "range": "$marks"}}
-    transform = [{"calculate": said("seconds", SECONDS), "as": "time"}]
-    dots = {"type": "point", "filled": True, "size": 28, "opacity": 0.9}
-    encoding = {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": hint(round="round", time="time")}
-    return plane([{"mark": dots, "encoding": encoding}], transform, height=150)
+    transform = [{"calculate": "$said", "as": "reading"}]
+    dots = {"mark": {"type": "point", "filled": True, "size": 28, "opacity": "$dots"}, "encoding": {"shape": shape}}
+    line = {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2, "opacity": "$line"}}
+    encoding = {"x": x, "y": y, "color": colour, "tooltip": hint(round="round", reading="reading")}
+    return plane([line, dots], transform, height=150, encoding=encoding)
