@@ -1,5 +1,6 @@
 """What is watched while a worker measures, and what is kept of it."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from snnbench.report.coverage import Conditions
 from snnbench.report.figures.figure import Table
 from snnbench.report.figures.samples import samples
 from snnbench.report.rows import rows_of
+from snnbench.worker.__main__ import cpu_seconds
 
 
 def test_what_stays_the_same_is_kept_once():
@@ -42,6 +44,13 @@ def test_the_monitor_tells_who_else_computed():
     with Monitor() as monitor:
         monitor.note_worker(0.0)
     assert monitor.facts["foreign_cores"] >= 0 and "watched" in monitor.facts
+
+
+def test_a_compiler_that_the_worker_started_is_no_stranger():
+    child = [sys.executable, "-c", "import time; sum(range(10**6)); print(time.process_time())"]
+    before = cpu_seconds()
+    spent = float(subprocess.run(child, capture_output=True, check=True).stdout)
+    assert cpu_seconds() - before >= 0.9 * spent
 
 
 def test_the_frequency_lies_beside_the_samples_of_the_same_process():

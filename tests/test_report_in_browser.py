@@ -152,6 +152,8 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, scheme):
     seen.draw()
     assert seen.page.locator(".plot").count() > 5
     assert seen.page.evaluate(LOOK, [width, scheme]) == []
+    if width == 1400:
+        assert seen.page.evaluate("document.getElementById('cases').parentElement.scrollWidth <= 1400"), "the table is whole"
     assert seen.heard == []
 
 

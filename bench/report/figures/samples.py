@@ -42,8 +42,8 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
 
 
 MEGAHERTZ = "format(datum.value, ',') + ' MHz'"
-TIMES = {"labels": SECONDS, "said": said("value", SECONDS), "dots": 0.9, "line": 0}
-FREQUENCY = {"labels": MEGAHERTZ, "said": said("value", MEGAHERTZ), "dots": 0, "line": 1}
+TIMES = {"axis_labels": SECONDS, "said": said("value", SECONDS), "dots": 0.9, "line": 0}
+FREQUENCY = {"axis_labels": MEGAHERTZ, "said": said("value", MEGAHERTZ), "dots": 0, "line": 1}
 """Single samples, and a frequency that holds until the next reading."""
 
 
@@ -101,7 +101,7 @@ def _short(value: float) -> float:
 
 def _spec() -> dict:
     x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
-    axis = {"title": "$clock", "labelExpr": "$labels", "tickCount": 4}
+    axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
     legend = {"orient": "bottom", "title": "round", "symbolSize": 60}
     kind = {"field": "round", "type": "nominal", "legend": legend}
