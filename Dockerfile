@@ -5,9 +5,11 @@ FROM ${BASE_IMAGE}
 # Our CPU kernel, torch.compile and Triton's launcher are compiled at run time; where Python is Debian's, its headers are apart.
 # The versions are those of the base image's distribution, whose archive keeps no older ones.
 # hadolint ignore=DL3008
-RUN apt-get update \
+RUN set -- g++ \
  && headers="$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
- && apt-get install --yes --no-install-recommends g++ $([ -e "$headers" ] || echo python3-dev) \
+ && if [ ! -e "$headers" ]; then set -- "$@" python3-dev; fi \
+ && apt-get update \
+ && apt-get install --yes --no-install-recommends "$@" \
  && rm -rf /var/lib/apt/lists/*
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore

@@ -153,16 +153,16 @@ def _ended(container, output: Path, timeout: float) -> Ending:
         finally:
             reader.join(10)
     container.reload()
-    state, ending = container.attrs["State"], Ending(timed_out=timed_out)
+    return ending_of(container.attrs["State"], timed_out, kernel_kills() > killed_before)
+
+
+def ending_of(state: dict, timed_out: bool, kernel_killed: bool) -> Ending:
+    """From what the engine says of a container that has ended, and whether the kernel killed anything meanwhile."""
     code = state["ExitCode"]
-    if code > 128 and code - 128 in [signal.value for signal in Signals]:
-        ending.signal = code - 128
-    else:
-        ending.exit_code = code
-    killed = ending.signal == SIGKILL and not timed_out
-    # podman's API does not always tell; the kernel does.
-    ending.host_ran_out = not timed_out and bool(state.get("OOMKilled") or (killed and kernel_kills() > killed_before))
-    return ending
+    number = code - 128 if code - 128 in [signal.value for signal in Signals] else None
+    # podman's API does not always tell of memory; the kernel does.
+    ran_out = bool(state.get("OOMKilled")) or (number == SIGKILL and kernel_killed)
+    return Ending(None if number else code, number, timed_out, ran_out and not timed_out)
 
 
 def _copy(said, stream) -> None:
