@@ -12,7 +12,7 @@ from ..executor import Executor
 from ..machine import describe_machine
 from ..plan import PlannedCase, expand, select
 from ..processes import Processes
-from ..shard import Shard, parse_shard
+from ..shard import Shard
 from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
@@ -20,9 +20,7 @@ Out = Annotated[Path | None, typer.Option(help="Where results go [default: resul
 Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
-Part = Annotated[
-    Shard, typer.Option("--shard", parser=parse_shard, metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")
-]
+Part = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 
 

@@ -9,7 +9,7 @@ from ..machine import describe_machine
 from ..plan import estimate_seconds
 from ..report import units
 from ..runner import Runner
-from ..shard import Shard
+from ..shard import parse_shard
 from ..worker.errors import RETRIED
 from .console import output
 from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, default_folder, load_plan
@@ -22,13 +22,14 @@ def plan(
     only: Only = "",
     adapter: Adapters = [],
     executor: Execute = Where.LOCAL,
-    shard: Part = Shard(),
+    shard: Part = "1/1",
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
+    part = parse_shard(shard)
     experiment, planned, _ = load_plan(config, settings, only, adapter, executor)
-    folder = out or default_folder(experiment, shard)
-    planned = shard.of(planned)
+    folder = out or default_folder(experiment, part)
+    planned = part.of(planned)
     measure = experiment.measure
     runner = Runner(folder, planned, measure, experiment.seed, describe_machine())
     entries, seconds = [], 0.0

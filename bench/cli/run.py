@@ -17,7 +17,7 @@ from ..report.files import Results, read_results, write_report
 from ..report.rows import comparison_group
 from ..report.terminal import print_tables
 from ..runner import Runner
-from ..shard import Shard
+from ..shard import Shard, parse_shard
 from ..store import write_atomically
 from .console import messages, output
 from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, load_plan
@@ -32,12 +32,13 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
     adapter: Adapters = [],
     executor: Execute = Where.LOCAL,
-    shard: Part = Shard(),
+    shard: Part = "1/1",
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
+    part = parse_shard(shard)
     experiment, planned, workers = load_plan(config, settings, only, adapter, executor)
-    folder = out or default_folder(experiment, shard)
-    mine = shard.of(planned)
+    folder = out or default_folder(experiment, part)
+    mine = part.of(planned)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -45,7 +46,7 @@ def run(
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{folder}: cannot be written to; choose another --out")
     try:
-        results, interrupted = _run(folder, experiment, planned, len(mine), fresh, shard, workers)
+        results, interrupted = _run(folder, experiment, planned, len(mine), fresh, part, workers)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
