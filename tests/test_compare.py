@@ -56,11 +56,11 @@ def test_a_framework_that_falls_behind_the_others_is_found_on_any_machine(machin
     assert not any(name != "norse" and verdict == "worse" for name, _, verdict in findings)
 
 
-def test_wild_times_are_ambiguous_not_worse():
+def test_rounds_that_disagree_are_ambiguous_not_worse():
     wild = [one for one in records() if one.case["framework"] != "jax"]
     for one in rounds("jax", step=0.002, neurons=97):
         samples = one.parts["step"].samples
-        samples.wall = [0.0005, 0.0021] * 10 if one.round else [0.0019, 0.05] * 10
+        samples.wall = [0.0028 if one.round else 0.0018] * 20
         wild.append(one)
     assert ("jax", "step", "ambiguous") in found(records(), wild)[0]
 

@@ -62,7 +62,7 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
         "numpy": ("ok", None),
         "hangs": ("timeout", signal.SIGKILL),
         "segfaults": ("crash", signal.SIGSEGV),
-        "exits": ("error", None),
+        "exits": ("crash", None),
         "full": ("oom_host", signal.SIGKILL),
     }, [(record["status"], record["reason"], record["stderr_tail"]) for record in ended.records]
     assert "killed by the kernel for want of memory" in ended.record("full")["reason"]
