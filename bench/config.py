@@ -124,6 +124,13 @@ class Measure(_Table):
     threads: Annotated[int, Field(strict=True, ge=0)] = 0
 
 
+class Container(_Table):
+    """What `--executor docker` runs workers in. Memory and cores are those of `measure`."""
+
+    image: Annotated[str, Field(min_length=1)] = "snnbench"
+    pids: Count = 1024
+
+
 class Experiment(_Table):
     """One config file."""
 
@@ -133,6 +140,7 @@ class Experiment(_Table):
     exclude: list[dict[str, Any]] = []
     grid: Grid = Field(default_factory=Grid)
     measure: Measure = Field(default_factory=Measure)
+    container: Container = Field(default_factory=Container)
 
 
 def load_config(path: Path, settings: list[str] = ()) -> Experiment:
@@ -185,7 +193,9 @@ def _message(path: Path, error: ValidationError) -> str:
     key = ".".join(str(p) for p in place if not isinstance(p, int))
     value, kind = first["input"], first["type"]
     if kind == "extra_forbidden":
-        model = {"grid": Grid, "measure": Measure}.get(str(place[0]) if len(place) > 1 else "", Experiment)
+        model = {"grid": Grid, "measure": Measure, "container": Container}.get(
+            str(place[0]) if len(place) > 1 else "", Experiment
+        )
         known = model.model_fields
         where = f"[{place[0]}]" if len(place) > 1 else "the top level"
         return f"{path}: {key}: unknown key{nearest(str(place[-1]), known)} ({where} has {', '.join(known)})"

@@ -25,8 +25,10 @@ from snnbench.adapters import registry
 
 from . import needs
 from .config import ConfigError, nearest
+from .executor import Executor
 from .launch import launch, temporary_scratch, worker_environment
 from .link import link, locations
+from .processes import Processes
 from .recipes import Recipe, Step, environments_folder, load_recipes
 from .store import write_atomically
 
@@ -133,14 +135,15 @@ def create(environment: Environment) -> Iterator[Progress]:
         if unmet := needs.unmet_before(environment.recipe.needs):
             raise NotMade(f"{environment.name} needs {unmet}")
         (environment.folder / MARKER).unlink(missing_ok=True)
-        yield from _install(environment)
+        yield from install(environment)
         link(environment.site_packages)
         _check_adapters(environment)
         marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
         write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
 
 
-def _install(environment: Environment) -> Iterator[Progress]:
+def install(environment: Environment) -> Iterator[Progress]:
+    """The steps of the recipe alone, those kept that are finished. Raises NotMade."""
     recipe, folder = environment.recipe, environment.folder
     finished = _read_json(folder / FINISHED)
     if finished is None or finished != recipe.keys[: len(finished)] or not environment.python.exists():
@@ -248,12 +251,13 @@ def _check_adapters(environment: Environment) -> None:
             raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")
 
 
-def describe(environment: Environment, references: list[str], cases: list[dict]) -> dict:
+def describe(environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None) -> dict:
     """What a worker in the environment says of it and of adapters. Raises NotMade if it gives no answer."""
+    executor = executor or Processes(str(environment.python))
     job = {"references": references, "cases": cases, "environment": environment.name}
     with temporary_scratch() as folder:
         surroundings = worker_environment("cuda", 0)  # nothing hidden: devices are counted too
-        outcome = launch("describe", job, folder / "describe", CHECK_TIMEOUT, CHECK_MEMORY, surroundings, environment.python)
+        outcome = launch("describe", job, folder / "describe", CHECK_TIMEOUT, CHECK_MEMORY, surroundings, executor)
     try:
         return outcome.answer("describe")
     except RuntimeError as error:

@@ -2,7 +2,7 @@
 
 from .report.rows import Row
 
-FINE, INTERNAL, USAGE, FAILED, REJECTED, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 6, 130
+FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
 
 _REJECTED = ("check_failed", "implausible")
 _FAILED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")

@@ -1,13 +1,8 @@
-"""Starts one worker process, waits for it without using the cores it measures on, and says how it ended."""
+"""Has one worker started, and says how it ended: the events that it reported, its output, its time."""
 
-import ctypes
 import json
 import os
-import select
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager, suppress
@@ -16,21 +11,18 @@ from pathlib import Path
 
 import psutil
 
+from .executor import CannotStart, Ending, Executor
+from .processes import Processes
 from .worker.limits import usable_cores
 
 TAIL = 4096
-LONGEST_POLL_MS = 2**31 - 1
 
 
 @dataclass
-class Outcome:
-    """Events that the worker reported; exit code or signal; why it was stopped, if it was; the end of its output."""
+class Outcome(Ending):
+    """How a worker ended, the events that it reported, and the end of its output."""
 
     events: list[dict] = field(default_factory=list)
-    exit_code: int | None = None
-    signal: int | None = None
-    timed_out: bool = False
-    host_ran_out: bool = False
     output_tail: str = ""
     duration_s: float = 0.0
 
@@ -57,16 +49,18 @@ def launch(
     timeout: float,
     memory_bytes: int,
     environment: dict[str, str],
-    python: str | Path = sys.executable,
+    executor: Executor = Processes(),
+    shared: list[Path] = (),
 ) -> Outcome:
-    """Run `python -m snnbench.worker VERB` to its end or to `timeout` seconds, then kill everything it started.
+    """Have `executor` run `python -m snnbench.worker VERB` to its end or to `timeout` seconds.
 
-    `scratch` is made for this worker and removed afterwards, whatever happens. A `python` that cannot be started gives an
-    outcome with the status env_error: an environment may vanish while a run is using it.
+    `scratch` is made for this worker and removed afterwards, whatever happens; `shared` are the folders that the job names
+    beside it. A worker that cannot be started gives an outcome with the status env_error: an environment, an image or an
+    engine may vanish while a run is using it.
     """
     scratch.mkdir(parents=True)
     try:
-        return _launch(verb, job, scratch, timeout, memory_bytes, environment, python)
+        return _launch(verb, job, scratch, timeout, memory_bytes, environment, executor, shared)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         with suppress(OSError):
@@ -90,95 +84,20 @@ def temporary_scratch():
             everyone.rmdir()
 
 
-def _launch(verb, job, scratch, timeout, memory_bytes, environment, python):
+def _launch(verb, job, scratch, timeout, memory_bytes, environment, executor, shared):
     events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
-    job = {**job, "parent": os.getpid(), "memory_bytes": memory_bytes, "events": str(events)}
+    job = {**job, "parent": executor.parent, "memory_bytes": memory_bytes, "events": str(events)}
     job_file.write_text(json.dumps(job))
-    killed_before = _kernel_kills()
-    _adopt_orphans()
-    others = {child.pid for child in psutil.Process().children(recursive=True)}
+    # -P: a user's file named like a framework, in the current folder, must not hide the framework.
+    arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
     start = time.monotonic()
     try:
-        with open(output, "wb") as stream:
-            process = subprocess.Popen(
-                # -P: a user's file named like a framework, in the current folder, must not hide the framework.
-                [python, "-P", "-m", "snnbench.worker", verb, str(job_file)],
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-                env={**os.environ, **_of_python(python), **environment, "TMPDIR": str(scratch)},
-                start_new_session=True,
-            )
-    except OSError as error:
-        reason = f"{python} cannot be started: {error.strerror}"
-        events = [{"part": "import", "status": "env_error", "reason": reason}, {"part": "end", "cpu_seconds": 0.0}]
-        return Outcome(events, exit_code=127, output_tail=reason)
-    outcome = Outcome()
-    try:
-        outcome.timed_out = not _ended_within(process, timeout)
-    finally:
-        _kill_all(process, others)
-    outcome.duration_s = time.monotonic() - start
-    code = process.returncode
-    outcome.exit_code, outcome.signal = (None, -code) if code < 0 else (code, None)
-    outcome.host_ran_out = outcome.signal == signal.SIGKILL and not outcome.timed_out and _kernel_kills() > killed_before
-    outcome.events = _read_events(events)
-    outcome.output_tail = _tail(output)
-    return outcome
-
-
-def _of_python(python: str | Path) -> dict[str, str]:
-    """What another environment's worker sees otherwise: its own programs (ninja, say) first, nothing of ours beside its own."""
-    if str(python) == sys.executable:
-        return {}
-    return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
-
-
-def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
-    """Sleep until the process ends; False if it did not in time. Popen's own wait would poll on the measured cores."""
-    try:
-        handle = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):
-        try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(min(timeout * 1e3, LONGEST_POLL_MS)))
-    finally:
-        os.close(handle)
-
-
-def _kill_all(process: subprocess.Popen, others: set[int]) -> None:
-    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save.
-
-    `others` are processes that were ours before.
-    """
-    try:
-        descendants = psutil.Process(process.pid).children(recursive=True)
-    except psutil.Error:
-        descendants = []
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    for descendant in descendants:
-        with suppress(psutil.Error):
-            descendant.kill()
-    process.wait()
-    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became ours when the worker ended
-        if orphan.pid not in others:
-            with suppress(psutil.Error):
-                orphan.kill()
-                orphan.wait()
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of whatever outlives its own, so that it can be found."""
-    if sys.platform == "linux":
-        set_child_subreaper = 36
-        ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+        ending = executor.run(arguments, {**environment, "TMPDIR": str(scratch)}, scratch, list(shared), timeout, memory_bytes)
+    except CannotStart as error:
+        said = [{"part": "import", "status": "env_error", "reason": str(error)}, {"part": "end", "cpu_seconds": 0.0}]
+        return Outcome(exit_code=127, events=said, output_tail=str(error))
+    duration = time.monotonic() - start
+    return Outcome(**vars(ending), events=_read_events(events), output_tail=_tail(output), duration_s=duration)
 
 
 def _read_events(path: Path) -> list[dict]:
@@ -194,15 +113,6 @@ def _tail(path: Path) -> str:
         stream.seek(max(path.stat().st_size - TAIL, 0))
         text = stream.read().decode("utf-8", "replace")
     return text.replace(str(Path.home()), "~").replace(str(path.parent), "SCRATCH")
-
-
-def _kernel_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
-    try:
-        lines = Path("/proc/vmstat").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def worker_environment(device: str, threads: int) -> dict[str, str]:

@@ -49,7 +49,6 @@ def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
     job = {"case": planned.case.as_dict(), "reference": planned.adapter["reference"], "measure": {"threads": 0}}
     with temporary_scratch() as folder:
         environment = worker_environment(planned.case.device, 0)
-        python = planned.adapter["environment"]["executable"]
-        outcome = launch("prove", job, folder / "prove", timeout, MEMORY, environment, python)
+        outcome = launch("prove", job, folder / "prove", timeout, MEMORY, environment, planned.adapter["environment"]["executor"])
     found = verdict(outcome, planned.case.device)
     return Checked(planned.case, found["status"], found["reason"], found.get("proof") or {})

@@ -52,6 +52,7 @@ class Recipe(_Table):
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
     description: str
+    image: str | None = None
     needs: tuple[Need, ...] = ()
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
 

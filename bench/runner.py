@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import os
 import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,9 +13,12 @@ from snnbench import __version__
 
 from . import plan
 from .config import Measure
+from .executor import Executor
 from .launch import Outcome, compiler_caches, launch, worker_environment
 from .monitor import Monitor
 from .problem import problem_id, proved
+from .processes import Processes
+from .shard import Shard
 from .store import Record, fold, record_path, remove_leftovers, unfinished_part, write_record
 from .worker.errors import RETRIED, memory_status, worst
 
@@ -35,7 +36,10 @@ class Finished:
 
 
 class Runner:
-    """Holds everything that is the same for all cases of a run. `folder` must be locked by the caller."""
+    """Holds everything that is the same for all cases of a run. `folder` must be locked by the caller.
+
+    `cases` are those of the whole plan, of which `shard` is done here. `executor` is for what belongs to no framework.
+    """
 
     def __init__(
         self,
@@ -45,21 +49,27 @@ class Runner:
         seed: int,
         machine: dict,
         fresh: bool = False,
+        shard: Shard = Shard(),
+        executor: Executor = Processes(),
     ):
         self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
         self.machine, self.fresh = machine, fresh
+        self.mine = {case.id for case in shard.of(cases)}
+        self.executor = executor
         self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
         self.outcomes: dict[str, Record] = {}
         self.failed_oracles: dict[Path, dict] = {}
-        self.null_s: dict[str, float] = {}
+        self.null_s: dict[Executor, float] = {}
 
     # -- what is done ----------------------------------------------------------------------------------------
 
     def done_key(self, planned: plan.PlannedCase) -> str:
-        """Hash of what a finished record must share with this run to count: measuring, adapter file, environment, machine."""
+        """Hash of what a finished record must share with this run to count: settings, adapter file, environment, machine."""
         settings = self.measure.model_dump(exclude={"rounds"})
-        environment = planned.adapter["environment"]["hash"]
-        parts = [settings, planned.adapter.get("source_sha256"), environment, self.machine["hash"]]
+        environment = planned.adapter["environment"]
+        parts = [settings, planned.adapter.get("source_sha256"), environment["hash"], self.machine["hash"]]
+        if "image" in environment:
+            parts.append(environment["image"]["digest"])
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     def finished(self, planned: plan.PlannedCase, round: int) -> Record | None:
@@ -90,7 +100,8 @@ class Runner:
             shutil.rmtree(self.folder / "compiled", ignore_errors=True)
 
     def _run(self) -> Iterator[Finished]:
-        pairs = plan.order(self.cases, self.measure.rounds, self.seed)
+        # Shards keep the whole run's order, so that what a smaller case's end prunes is the same.
+        pairs = [pair for pair in plan.order(self.cases, self.measure.rounds, self.seed) if pair[1].id in self.mine]
         failed: list = []
         remaining = len(pairs)
         for round, planned in pairs:
@@ -122,9 +133,9 @@ class Runner:
         return record
 
     def _measured(self, planned, round, attempt, started) -> Record:
-        python = planned.adapter["environment"]["executable"]
-        if python not in self.null_s:
-            self.null_s[python] = self._launch("null", {}, planned.case.device, python=python).duration_s
+        executor = planned.adapter["environment"]["executor"]
+        if executor not in self.null_s:
+            self.null_s[executor] = self._launch("null", {}, planned.case.device, executor).duration_s
         case = planned.case
         runs = {}
         for name, wanted in (("own_run", case), ("proved_run", proved(case))):
@@ -142,8 +153,7 @@ class Runner:
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
         with Monitor(gpu) as monitor:
             try:
-                caches = compiler_caches(self._compiled(planned, round))
-                outcome = self._launch("run", job, case.device, caches, python)
+                outcome = self._launch("run", job, case.device, executor, self._compiled(planned, round))
             except KeyboardInterrupt:
                 earlier = self.finished(planned, round)
                 if earlier is None or earlier.status in RETRIED:  # else a result is there, and stays
@@ -158,8 +168,7 @@ class Runner:
         path = self.folder / "problems" / f"{problem_id(case)}.npz"
         if path.exists() or path in self.failed_oracles:
             return path, None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu")
+        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu", self.executor)
         if not path.exists():
             ended = verdict(outcome, "cpu")
             reason = f"the oracle of this problem failed: {ended['reason']} {_last_line(outcome)}"
@@ -173,11 +182,18 @@ class Runner:
         folder = self.folder / "compiled" / planned.id
         if not round:
             shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _launch(self, verb: str, job: dict, device: str, more: dict[str, str] = {}, python: str = sys.executable) -> Outcome:
-        surroundings, scratch = worker_environment(device, self.measure.threads) | more, self.folder / "scratch" / verb
-        return launch(verb, job, scratch, self.measure.timeout, self.memory_bytes, surroundings, python)
+    def _launch(self, verb: str, job: dict, device: str, executor: Executor, compiled: Path | None = None) -> Outcome:
+        surroundings, scratch = worker_environment(device, self.measure.threads), self.folder / "scratch" / verb
+        problems = self.folder / "problems"
+        problems.mkdir(parents=True, exist_ok=True)
+        shared = [problems]
+        if compiled:
+            surroundings |= compiler_caches(compiled)
+            shared.append(compiled)
+        return launch(verb, job, scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, shared)
 
     def _record(self, planned, round, attempt, started, outcome, folded, monitor=None) -> Record:
         environment = planned.adapter["environment"]
@@ -194,12 +210,15 @@ class Runner:
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
             adapter={key: planned.adapter.get(key) for key in ("name", "version", "reference", "source_sha256")},
             environment={
-                **{key: value for key, value in environment.items() if key not in ("packages", "executable")},
-                "variables": {**_inherited(), **worker_environment(planned.case.device, self.measure.threads)},
+                **{key: value for key, value in environment.items() if key not in ("packages", "executor")},
+                "variables": {
+                    **environment["executor"].inherited(),
+                    **worker_environment(planned.case.device, self.measure.threads),
+                },
             },
             machine=self.machine,
             measure=self.measure.model_dump(),
-            monitor={**(monitor or {}), "null_s": self.null_s.get(environment["executable"])},
+            monitor={**(monitor or {}), "null_s": self.null_s.get(environment["executor"])},
             started_at=started.isoformat(timespec="seconds"),
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
@@ -227,12 +246,6 @@ def verdict(outcome: Outcome, device: str) -> dict:
     folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
-
-
-def _inherited() -> dict[str, str]:
-    """Variables of the user's that change what frameworks do."""
-    known = ("CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_")
-    return {name: value for name, value in os.environ.items() if name.startswith(known)}
 
 
 def _last_line(outcome: Outcome) -> str:

@@ -1,22 +1,27 @@
 """What is here: environments, their adapters and what they say of the planned cases. Asked of workers, never imported."""
 
 import ast
-import sys
 from pathlib import Path
 
 from snnbench.adapters.base import Case
 from snnbench.adapters.registry import BUILT_IN, references
 
 from . import environments
+from .executor import Executor
 from .launch import launch, temporary_scratch, worker_environment
 from .plan import PlannedCase
+from .processes import Processes
 
 TIMEOUT, MEMORY = 60.0, 16 * 2**30
 
 
-def survey_environment() -> dict:
-    """Name, hash, Python, packages and devices of the default environment."""
-    return {**_ask("describe", {"references": [], "cases": []}).answer("describe")["environment"], "executable": sys.executable}
+def survey_environment(executor: Executor = Processes()) -> dict:
+    """Name, hash, Python, packages and devices of the default environment, and the executor of workers there.
+
+    Raises RuntimeError if a worker there gives no answer.
+    """
+    answer = _ask("describe", {"references": [], "cases": []}, executor=executor).answer("describe")
+    return {**answer["environment"], **executor.facts(), "executor": executor}
 
 
 def survey_adapters(files: list[str], environment: dict) -> dict[str, dict]:
@@ -26,14 +31,16 @@ def survey_adapters(files: list[str], environment: dict) -> dict[str, dict]:
     in the default one if its framework imports there, else in the one made for it. `lacking` says why they cannot run at
     all. An adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status.
     """
-    found = {entry["name"]: entry for entry in map(_named, _describe([*references().values(), *files], []))}
+    found = {
+        entry["name"]: entry for entry in map(_named, _describe([*references().values(), *files], [], environment["executor"]))
+    }
     for entry in found.values():
         missing = f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None
         entry.update(environment=environment, home="default", lacking=missing)
     for own in environments.known().values():
         strangers = [found[name] for name in own.recipe.adapters if name in found and _needs_a_home(found[name])]
         if strangers:
-            found |= {entry["name"]: entry for entry in _at_home(own, strangers)}
+            found |= {entry["name"]: entry for entry in _at_home(own, strangers, environment["executor"])}
     return found
 
 
@@ -41,16 +48,17 @@ def _needs_a_home(entry: dict) -> bool:
     return bool(entry["missing"]) or "error" in entry
 
 
-def _at_home(own: environments.Environment, strangers: list[dict]) -> list[dict]:
+def _at_home(own: environments.Environment, strangers: list[dict], default: Executor) -> list[dict]:
     """What adapters say of themselves in the environment made for them, or why they cannot be asked there."""
-    if lacking := own.lacking():
+    executor, lacking = default.at_home(own)
+    if lacking:
         return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
     try:
-        answer = environments.describe(own, [entry["reference"] for entry in strangers], [])
+        answer = environments.describe(own, [entry["reference"] for entry in strangers], [], executor)
     except environments.NotMade as error:
-        lacking = f"{error}: snnbench env doctor {own.name}"
+        lacking = f"{error}: {executor.advice(own)}"
         return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
-    there = {**answer["environment"], "executable": str(own.python)}
+    there = {**answer["environment"], **executor.facts(), "executor": executor}
     entries = []
     for entry in map(_named, answer["adapters"]):
         missing = f"{', '.join(entry['missing'])} is not installed in environment {own.name}" if entry["missing"] else None
@@ -58,23 +66,23 @@ def _at_home(own: environments.Environment, strangers: list[dict]) -> list[dict]
     return entries
 
 
-def _by_python(entries: list[dict]) -> list[tuple[str, list[dict]]]:
-    pythons = dict.fromkeys(entry["environment"]["executable"] for entry in entries)
-    return [(python, [entry for entry in entries if entry["environment"]["executable"] == python]) for python in pythons]
+def _by_executor(entries: list[dict]) -> list[tuple[Executor, list[dict]]]:
+    found = dict.fromkeys(entry["environment"]["executor"] for entry in entries)
+    return [(executor, [entry for entry in entries if entry["environment"]["executor"] == executor]) for executor in found]
 
 
-def _describe(wanted: list[str], cases: list[Case], python: str = sys.executable) -> list[dict]:
+def _describe(wanted: list[str], cases: list[Case], executor: Executor, at_home: bool = False) -> list[dict]:
     """One entry per reference. Adapters of others get a worker each: they may hang, crash or exit. So may what is in an
-    environment of its own; then nothing is known of its adapters."""
+    environment of its own (`at_home`); then nothing is known of its adapters."""
     values = [case.as_dict() for case in cases]
     built_in = [reference for reference in wanted if reference in BUILT_IN.values()]
     others = [reference for reference in wanted if reference not in BUILT_IN.values()]
-    if python == sys.executable:
-        found = _ask("describe", {"references": built_in, "cases": values}).answer("describe")["adapters"]
-    else:
+    if at_home:
         found, others = [], wanted
+    else:
+        found = _ask("describe", {"references": built_in, "cases": values}, executor=executor).answer("describe")["adapters"]
     for reference in others:
-        outcome = _ask("describe", {"references": [reference], "cases": values}, python=python)
+        outcome = _ask("describe", {"references": [reference], "cases": values}, executor=executor)
         try:
             found += outcome.answer("describe")["adapters"]
         except RuntimeError as error:
@@ -111,8 +119,8 @@ def plan_cases(cases: list[Case], adapters: dict[str, dict], devices: list[str])
     """Every case with its adapter (of `survey_adapters`), and the reason if it is known that it cannot run here."""
     used = {case.framework for case in cases}
     refusals = {}
-    for python, entries in _by_python([entry for name, entry in adapters.items() if name in used and "error" not in entry]):
-        for entry in _describe([entry["reference"] for entry in entries], cases, python):
+    for executor, entries in _by_executor([entry for name, entry in adapters.items() if name in used and "error" not in entry]):
+        for entry in _describe([entry["reference"] for entry in entries], cases, executor, entries[0]["home"] != "default"):
             if "error" not in entry:
                 refusals[entry["name"]] = iter(entry["refusals"])
     planned = []
@@ -134,7 +142,7 @@ def calibrate(device: str) -> dict:
     return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
 
 
-def _ask(verb: str, job: dict, device: str = "cuda", python: str = sys.executable):
+def _ask(verb: str, job: dict, device: str = "cuda", executor: Executor = Processes()):
     """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
     with temporary_scratch() as folder:
-        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), python)
+        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), executor)

@@ -16,6 +16,7 @@ from snnbench.config import ConfigError
 from snnbench.environments import known
 from snnbench.launch import launch, worker_environment
 from snnbench.plan import PlannedCase
+from snnbench.processes import Processes
 from snnbench.proving import prove_apart
 from snnbench.recipes import load_recipes
 
@@ -230,10 +231,10 @@ def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
 
 def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     gone = tmp_path / "environment" / "bin" / "python"
-    adapter = {"reference": "tiny.py:Tiny", "environment": {"executable": str(gone)}}
+    adapter = {"reference": "tiny.py:Tiny", "environment": {"executor": Processes(str(gone))}}
     ended = prove_apart(PlannedCase(Case("tiny"), adapter), 10)
     assert (ended.status, ended.reason) == ("env_error", f"{gone} cannot be started: No such file or directory")
-    outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), gone)
+    outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), Processes(str(gone)))
     with pytest.raises(RuntimeError, match="cannot be started"):
         outcome.answer("describe")
 

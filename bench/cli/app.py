@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import adapters, check, doctor, env, init, plan, report, run
+from . import adapters, check, compare, doctor, env, init, merge, plan, report, run
 
 app = typer.Typer(
     name="snnbench",
     help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
     epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed or implausible time, "
-    "6 nothing measured, 130 interrupted. Start with: snnbench init, then snnbench run --config experiment.toml",
+    "5 worse than the baseline, 6 nothing measured or comparable, 7 ambiguous, 130 interrupted. "
+    "Start with: snnbench init, then snnbench run --config experiment.toml",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -30,6 +31,16 @@ def options(
     """Proved, then measured."""
 
 
-for verb in (run.run, plan.plan, check.check, adapters.adapters, doctor.doctor, report.report, init.init):
+for verb in (
+    run.run,
+    plan.plan,
+    check.check,
+    adapters.adapters,
+    doctor.doctor,
+    report.report,
+    merge.merge,
+    compare.compare,
+    init.init,
+):
     app.command()(verb)
 app.add_typer(env.env, name="env")

@@ -16,6 +16,7 @@ def doctor(
 ) -> None:
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
     environment = survey.survey_environment()
+    del environment["executor"]
     facts = {"machine": machine.describe_machine(), "load": machine.load(), "environment": environment}
     facts["environments"] = {own.name: own.state()[0] for own in environments.known().values()}
     device = "cuda" if "cuda" in environment["devices"] else "cpu"

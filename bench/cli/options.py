@@ -1,5 +1,6 @@
 """Options that several verbs share, and what they have in common behind them."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,11 @@ import typer
 
 from .. import survey
 from ..config import ConfigError, Experiment, check_reference, load_config
+from ..executor import Executor
+from ..machine import describe_machine
 from ..plan import PlannedCase, expand, select
+from ..processes import Processes
+from ..shard import Shard
 from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
@@ -15,12 +20,28 @@ Out = Annotated[Path | None, typer.Option(help="Where results go [default: resul
 Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
+Part = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+
+
+class Where(StrEnum):
+    """Where workers run."""
+
+    LOCAL = "local"
+    DOCKER = "docker"
+
+
+Execute = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
 
 
 def adapter_files(references: list[str]) -> list[str]:
     """Checked references of `--adapter`, with absolute paths."""
     return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
+
+
+def default_folder(experiment: Experiment, shard: Shard) -> Path:
+    part = "" if shard == Shard() else f"-{shard.index}-of-{shard.count}"
+    return Path("results/local") / f"{experiment.name}{part}"
 
 
 def tell_left_out(adapters: dict[str, dict]) -> None:
@@ -29,12 +50,31 @@ def tell_left_out(adapters: dict[str, dict]) -> None:
         messages().print(f"not installed, so left out: {', '.join(lacking)} (snnbench adapters says why)", soft_wrap=True)
 
 
-def load_plan(config: Path, settings: list[str], only: str, references: list[str]) -> tuple[Experiment, list[PlannedCase]]:
-    """Config and planned cases. Raises ConfigError; writes nothing."""
+def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executor:
+    """Raises ConfigError."""
+    if where is Where.LOCAL:
+        return Processes()
+    try:
+        from ..containers import containers
+    except ModuleNotFoundError:
+        raise ConfigError("--executor docker: needs the Python package docker: pip install 'snnbench[docker]'") from None
+    return containers(experiment, files, bool(describe_machine()["gpus"]))
+
+
+def load_plan(
+    config: Path, settings: list[str], only: str, references: list[str], where: Where = Where.LOCAL
+) -> tuple[Experiment, list[PlannedCase], Executor]:
+    """Config, planned cases, and what their workers run in. Raises ConfigError; writes nothing."""
     experiment = load_config(config, settings)
     given = adapter_files(references)
     files = [*experiment.adapters, *given]
-    environment = survey.survey_environment()
+    executor = _executor(where, experiment, files)
+    try:
+        environment = survey.survey_environment(executor)
+    except RuntimeError as error:
+        if where is Where.LOCAL:
+            raise
+        raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
     adapters = survey.survey_adapters(files, environment)
     for entry in adapters.values():  # an adapter named on the command line is meant to run
         named = {text.partition(":")[0] for text in experiment.grid.framework}
@@ -50,4 +90,4 @@ def load_plan(config: Path, settings: list[str], only: str, references: list[str
         raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     if "all" in experiment.grid.framework:
         tell_left_out(adapters)
-    return experiment, planned
+    return experiment, planned, executor

@@ -1,7 +1,6 @@
 """`snnbench plan`: the cases, which are done, an estimate. Runs nothing."""
 
 import json
-from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -10,9 +9,10 @@ from ..machine import describe_machine
 from ..plan import estimate_seconds
 from ..report import units
 from ..runner import Runner
+from ..shard import parse_shard
 from ..worker.errors import RETRIED
 from .console import output
-from .options import Adapters, Config, Json, Only, Out, Settings, load_plan
+from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, default_folder, load_plan
 
 
 def plan(
@@ -21,11 +21,15 @@ def plan(
     settings: Settings = [],
     only: Only = "",
     adapter: Adapters = [],
+    executor: Execute = Where.LOCAL,
+    shard: Part = "1/1",
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    experiment, planned = load_plan(config, settings, only, adapter)
-    folder = out or Path("results/local") / experiment.name
+    part = parse_shard(shard)
+    experiment, planned, _ = load_plan(config, settings, only, adapter, executor)
+    folder = out or default_folder(experiment, part)
+    planned = part.of(planned)
     measure = experiment.measure
     runner = Runner(folder, planned, measure, experiment.seed, describe_machine())
     entries, seconds = [], 0.0

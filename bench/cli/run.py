@@ -10,15 +10,17 @@ from filelock import FileLock, Timeout
 
 from .. import exit_codes
 from ..config import ConfigError, Experiment
+from ..executor import Executor
 from ..machine import describe_machine
 from ..plan import PlannedCase
 from ..report.files import Results, read_results, write_report
 from ..report.rows import comparison_group
 from ..report.terminal import print_tables
 from ..runner import Runner
+from ..shard import Shard, parse_shard
 from ..store import write_atomically
 from .console import messages, output
-from .options import Adapters, Config, Only, Out, Settings, load_plan
+from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, load_plan
 from .progress import Progress
 
 
@@ -29,10 +31,14 @@ def run(
     only: Only = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
     adapter: Adapters = [],
+    executor: Execute = Where.LOCAL,
+    shard: Part = "1/1",
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
-    experiment, planned = load_plan(config, settings, only, adapter)
-    folder = out or Path("results/local") / experiment.name
+    part = parse_shard(shard)
+    experiment, planned, workers = load_plan(config, settings, only, adapter, executor)
+    folder = out or default_folder(experiment, part)
+    mine = part.of(planned)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -40,11 +46,11 @@ def run(
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{folder}: cannot be written to; choose another --out")
     try:
-        results, interrupted = _run(folder, experiment, planned, fresh)
+        results, interrupted = _run(folder, experiment, planned, len(mine), fresh, part, workers)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
-    asked = {case.id for case in planned}
+    asked = {case.id for case in mine}
     groups = {comparison_group(row) for row in results.rows if row.first.case_id in asked}
     console = output()
     print_tables([row for row in results.rows if comparison_group(row) in groups], console)
@@ -55,16 +61,19 @@ def run(
     raise typer.Exit(exit_codes.of_rows([row for row in results.rows if row.first.case_id in asked]))
 
 
-def _run(folder: Path, experiment: Experiment, planned: list[PlannedCase], fresh: bool) -> tuple[Results, bool]:
+def _run(
+    folder: Path, experiment: Experiment, planned: list[PlannedCase], mine: int, fresh: bool, shard: Shard, workers: Executor
+) -> tuple[Results, bool]:
     """Everything that the folder now holds, and whether the run was interrupted."""
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
-            facts = {key: value for key, value in environment.items() if key != "executable"}
+            facts = {key: value for key, value in environment.items() if key != "executor"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")
-        runner = Runner(folder, planned, experiment.measure, experiment.seed, describe_machine(), fresh)
+        machine = describe_machine()
+        runner = Runner(folder.resolve(), planned, experiment.measure, experiment.seed, machine, fresh, shard, workers)
         interrupted = False
-        with Progress(len(planned) * experiment.measure.rounds, experiment.measure.budget) as progress:
+        with Progress(mine * experiment.measure.rounds, experiment.measure.budget) as progress:
             try:
                 for finished in runner.run():
                     progress.show(finished)

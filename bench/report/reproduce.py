@@ -51,7 +51,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 def as_toml(experiment: Experiment) -> str:
     """A config that says the same as `experiment`."""
     values = _given(experiment.model_dump(mode="json"))
-    tables = {name: values.pop(name) for name in ("grid", "measure")}
+    tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
     lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [])]
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None)]

@@ -128,7 +128,8 @@ def comparison_group(row: Row) -> tuple:
 
 
 def rows_of(records: list[Record]) -> list[Row]:
-    """One row per case and machine, ranked within its group; of several measurements of a case the newest counts."""
+    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case the newest
+    counts."""
     cases: dict[tuple, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
@@ -147,7 +148,7 @@ def rows_of(records: list[Record]) -> list[Row]:
     keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
 
     def place(row: Row) -> tuple:
-        return keys[comparison_group(row)], row.first.machine["hash"], row.rank or 10**6, row.case.framework_variant
+        return row.first.machine["hash"], keys[comparison_group(row)], row.rank or 10**6, row.case.framework_variant
 
     return sorted(rows, key=place)
 

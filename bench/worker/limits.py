@@ -35,9 +35,9 @@ def limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when the harness dies, however it dies."""
-    if sys.platform == "linux":
+def die_with_parent(parent: int | None) -> None:
+    """Ask the kernel to kill this process when the harness dies, however it dies. None: it is not ours (a container's)."""
+    if sys.platform == "linux" and parent is not None:
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
         if os.getppid() != parent:

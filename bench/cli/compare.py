@@ -1,0 +1,81 @@
+"""`snnbench compare`: is this result set worse than that one?"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from .. import exit_codes
+from ..compare import OTHER_MACHINE, SAME_MACHINE, Comparison
+from ..compare import compare as compare_rows
+from ..config import ConfigError
+from ..report.files import read_results
+from .console import messages, output
+from .options import Json
+
+COLOURS = {"worse": "red", "better": "green", "ambiguous": "yellow"}
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="The result folder to measure up to.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="The result folder in question.", show_default=False)],
+    factor: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            help=f"How many times slower is worse [default: {SAME_MACHINE}, relative to the others {OTHER_MACHINE:.0f}].",
+            show_default=False,
+        ),
+    ] = None,
+    relative: Annotated[
+        bool, typer.Option("--relative", help="Compare times as if the machines were different: by their ratios in each run.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 7 where times differ, but not surely.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare statuses, proofs, memory and step times of two result sets, case by case.
+
+    Times of different machines are compared as ratios to the other frameworks of the same run only.
+    """
+    rows = []
+    for folder in (base, new):
+        if not folder.is_dir():
+            raise ConfigError(f"{folder}: there is no such folder")
+        results = read_results([folder])
+        for sentence in results.unreadable:
+            messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+        rows.append(results.rows)
+    found = compare_rows(*rows, factor, relative)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=1))
+    else:
+        _print(found)
+    if not found.cases:
+        messages().print("snnbench: the two have no case in common")
+    raise typer.Exit(_exit_code(found, strict))
+
+
+def _exit_code(found: Comparison, strict: bool) -> int:
+    if not found.cases:
+        return exit_codes.NOTHING
+    if found.any("worse"):
+        return exit_codes.WORSE
+    return exit_codes.AMBIGUOUS if strict and found.any("ambiguous") else exit_codes.FINE
+
+
+def _print(found: Comparison) -> None:
+    console = output()
+    if found.findings:
+        table = Table(box=SIMPLE_HEAD)
+        for name in ("case", "what", "was", "is", "verdict"):
+            table.add_column(name)
+        for one in found.findings:
+            verdict = f"[{COLOURS[one.verdict]}]{one.verdict}[/]"
+            table.add_row(escape(one.case), one.what, escape(one.base), escape(one.new), verdict)
+        console.print(table)
+    counts = ", ".join(f"{sum(one.verdict == verdict for one in found.findings)} {verdict}" for verdict in COLOURS)
+    console.print(f"{found.cases} cases in both, {found.timed} with {found.times} step times compared: {counts}")

@@ -1,0 +1,135 @@
+"""Workers as processes of this machine: started, waited for without using the cores they measure on, and ended."""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from .executor import CannotStart, Ending
+
+LONGEST_POLL_MS = 2**31 - 1
+CHANGE_FRAMEWORKS = (
+    "CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The executor `local`: children of ours, with the Python of an environment."""
+
+    python: str = sys.executable
+
+    @property
+    def parent(self) -> int:
+        return os.getpid()
+
+    def run(self, arguments, variables, scratch, shared, timeout, memory_bytes) -> Ending:
+        """`memory_bytes` is for the worker itself to keep (worker/limits.py)."""
+        killed_before = kernel_kills()
+        _adopt_orphans()
+        others = {child.pid for child in psutil.Process().children(recursive=True)}
+        try:
+            with open(scratch / "output", "wb") as stream:
+                process = subprocess.Popen(
+                    [self.python, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=stream,
+                    env={**os.environ, **_of_python(self.python), **variables},
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
+        ending = Ending()
+        try:
+            ending.timed_out = not _ended_within(process, timeout)
+        finally:
+            _kill_all(process, others)
+        code = process.returncode
+        ending.exit_code, ending.signal = (None, -code) if code < 0 else (code, None)
+        ending.host_ran_out = ending.signal == signal.SIGKILL and not ending.timed_out and kernel_kills() > killed_before
+        return ending
+
+    def facts(self) -> dict:
+        return {}
+
+    def inherited(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name.startswith(CHANGE_FRAMEWORKS)}
+
+    def advice(self, environment) -> str:
+        return f"snnbench env doctor {environment.name}"
+
+    def at_home(self, environment) -> tuple["Processes | None", str | None]:
+        if lacking := environment.lacking():
+            return None, lacking
+        return Processes(str(environment.python)), None
+
+
+def _of_python(python: str) -> dict[str, str]:
+    """What another environment's worker sees otherwise: its own programs (ninja, say) first, nothing of ours beside its own."""
+    if python == sys.executable:
+        return {}
+    return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
+
+
+def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
+    """Sleep until the process ends; False if it did not in time. Popen's own wait would poll on the measured cores."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(min(timeout * 1e3, LONGEST_POLL_MS)))
+    finally:
+        os.close(handle)
+
+
+def _kill_all(process: subprocess.Popen, others: set[int]) -> None:
+    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save.
+
+    `others` are processes that were ours before.
+    """
+    try:
+        descendants = psutil.Process(process.pid).children(recursive=True)
+    except psutil.Error:
+        descendants = []
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for descendant in descendants:
+        with suppress(psutil.Error):
+            descendant.kill()
+    process.wait()
+    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became ours when the worker ended
+        if orphan.pid not in others:
+            with suppress(psutil.Error):
+                orphan.kill()
+                orphan.wait()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever outlives its own, so that it can be found."""
+    if sys.platform == "linux":
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+
+
+def kernel_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)

@@ -1,0 +1,72 @@
+"""Adapters that show what holds them: what a container allows, and what becomes of one that is full."""
+
+import json
+import mmap
+import os
+import signal
+import socket
+from pathlib import Path
+
+from numpy_network import NumpyNetwork, NumpyProgram
+
+
+class TellingProgram(NumpyProgram):
+    def forward(self, x):
+        raise RuntimeError(json.dumps(surroundings()))
+
+
+class Telling(NumpyNetwork):
+    """Fails with what it saw around it."""
+
+    name = "telling"
+    program_class = TellingProgram
+
+
+def surroundings() -> dict:
+    status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    return {
+        "root_writable": os.access("/", os.W_OK) or _writes("/opt"),
+        "interfaces": [name for _, name in socket.if_nameindex()],
+        "cores": len(os.sched_getaffinity(0)),
+        "capabilities": int(status["CapEff"], 16),
+        "new_privileges": status["NoNewPrivs"].strip() == "0",
+        "user": [os.getuid(), os.getgid()],
+        "environment": sorted(name for name in os.environ if name.startswith("SNNBENCH_TEST")),
+    }
+
+
+def _writes(folder: str) -> bool:
+    try:
+        Path(folder, "written").write_text("")
+    except OSError:
+        return False
+    return True
+
+
+class FullProgram(NumpyProgram):
+    def forward(self, x):
+        """Shared memory, which no limit of a process counts."""
+        size = 1 << 30
+        with mmap.mmap(-1, size) as memory:
+            for page in range(0, size, 4096):
+                memory[page] = 1
+        return super().forward(x)
+
+
+class Full(NumpyNetwork):
+    name = "full"
+    program_class = FullProgram
+
+
+class ForkingProgram(NumpyProgram):
+    def forward(self, x):
+        """As many children as there may be."""
+        for _ in range(1000):
+            if not os.fork():
+                signal.pause()
+        raise RuntimeError("there may be any number of children")
+
+
+class Forking(NumpyNetwork):
+    name = "forking"
+    program_class = ForkingProgram
