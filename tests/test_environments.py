@@ -1,7 +1,6 @@
 """Environments, made for real but small: one package of our own, in a wheel or built by a backend that can be stopped."""
 
 import json
-import os
 import shutil
 import signal
 import time
