@@ -7,7 +7,8 @@ that does not see the reset (`hard-straight`). Where the *current* integrates an
 for the reset to act on: that is `none`.
 
 On a CPU the state is carried from step to step as whole numbers of 64 bits, whatever the precision; only what a stage hands
-on is in the precision asked for.
+on is in the precision asked for. In bf16 the potential that decides the spike is therefore another than the one that decides
+the reset, and where rounding lifts it over the threshold the neuron fires without a reset.
 """
 
 import math
@@ -51,10 +52,10 @@ class LavaDl(TorchAdapter):
             return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
         if case.construction == "quantised" and case.workload == "lif":
             return "quantised rounds weights, and workload lif has none"
-        if case.construction == "quantised" and case.precision != "fp32":
-            return "quantised computes in whole numbers, whatever the precision"
         if case.precision == "fp16":
-            return "the state in units of 2⁻²⁴ is more than fp16 holds"
+            return "the potential in CUBA's units of 1/(64·scale) is more than fp16 holds"
+        if spec.reset == "hard-straight" and case.precision in ("bf16", "amp-bf16"):
+            return "CUBA resets by its whole numbers and fires by what bf16 makes of them: it fires without a reset"
         return None
 
     def fixed_point(self, case: Case) -> FixedPoint | None:

@@ -51,24 +51,28 @@ def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
     neurons = ["--neuron", "none", "--neuron", "hard-straight"]
     precisions = [word for precision in ("fp32", *SHORT) for word in ("--precision", precision)]
     found = checked(snnbench, "lava-dl", "lava-dl:quantised", *neurons, *precisions)
-    for (variant, neuron, precision), result in found.items():
-        if precision == "fp16" or (variant == "lava-dl:quantised" and precision != "fp32"):
-            words = "more than fp16 holds" if variant == "lava-dl" else "whole numbers, whatever the precision"
-            assert (result["status"], words in result["reason"]) == ("unsupported", True)
-            continue
-        assert result["status"] == "ok", (variant, neuron, precision, result["reason"])
-        if variant == "lava-dl" and precision == "fp32":
-            last = result["proof"]["stages"][-1]
-            assert last["wrong_decisions"] == 0 and last["grad_error"] < 1e-5
+    proved = {key for key, result in found.items() if result["status"] == "ok"}
+    for variant in ("lava-dl", "lava-dl:quantised"):
+        reasons = {key[1:]: found[key]["reason"] for key in found.keys() - proved if key[0] == variant}
+        assert {("none", "fp16"), *(("hard-straight", precision) for precision in SHORT)} == reasons.keys(), reasons
+        assert all("more than fp16 holds" in reasons[neuron, "fp16"] for neuron in ("none", "hard-straight"))
+        assert all("fires without a reset" in reasons["hard-straight", precision] for precision in ("bf16", "amp-bf16"))
+    for neuron in ("none", "hard-straight"):
+        last = found["lava-dl", neuron, "fp32"]["proof"]["stages"][-1]
+        assert last["wrong_decisions"] == 0 and last["grad_error"] < 1e-5
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
-    [("EightBits", "small problem, fp32"), ("Late", "one step late"), ("CutOff", "threshold"), ("NoReset", "reset")],
+    ("fault", "precision", "words"),
+    [
+        ("EightBits", "fp32", "small problem, fp32"),
+        ("Late", "fp32", "one step late"),
+        ("Rounded", "bf16", "the framework gave 1"),
+    ],
 )
-def test_a_wrong_lava_dl_is_rejected(snnbench, fault, words):
+def test_a_wrong_lava_dl_is_rejected(snnbench, fault, precision, words):
     """18: without `pre_hook_fx=None` weights are rounded to 8 bits; 6: blocks answer a step late."""
-    found = checked(snnbench, "--adapter", f"{WRONG}:{fault}", "--neuron", "hard-straight")
+    found = checked(snnbench, "--adapter", f"{WRONG}:{fault}", "--neuron", "hard-straight", "--precision", precision)
     ((_, result),) = found.items()
     assert result["status"] == "check_failed" and words in result["reason"], result["reason"]
 

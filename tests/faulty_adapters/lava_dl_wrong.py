@@ -17,14 +17,8 @@ class Late(LavaDl):
         return _with_bias(block, outputs, bias)
 
 
-class CutOff(LavaDl):
-    def parameters_of(self, spec, scale=1 << 18):
-        return {**super().parameters_of(spec, scale), "threshold": 0.995, "scale": 1 << 18}
+class Rounded(LavaDl):
+    """Its reset and its spike by two roundings of one potential."""
 
-
-class NoReset(LavaDl):
-    """The current decays instead of the voltage: nothing is left for the reset to act on."""
-
-    def parameters_of(self, spec, scale=1 << 18):
-        given = super().parameters_of(spec, scale)
-        return {**given, "current_decay": given["voltage_decay"], "voltage_decay": given["current_decay"]}
+    def supports(self, case):
+        return None
