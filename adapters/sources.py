@@ -23,20 +23,21 @@ def files_of(reference: str) -> set[Path]:
     of this package, those named relative to it, and for a file given by its path those that lie beside it."""
     source = reference.rpartition(":")[0]
     by_path = source.endswith(".py")
-    found, waiting = set(), [Path(source if by_path else importlib.util.find_spec(source).origin).resolve()]
+    start = Path(source if by_path else importlib.util.find_spec(source).origin).resolve()
+    found, waiting = set(), [start]
     while waiting:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting += _imported(path, by_path and path.parent != HERE)
+            waiting += _imported(path, start.parent if by_path and path.parent != HERE else None)
     return found
 
 
-def _imported(path: Path, beside: bool) -> list[Path]:
-    """Files that a file imports; `beside`: what lies in its folder counts, by its bare name too."""
+def _imported(path: Path, folder: Path | None) -> list[Path]:
+    """Files that a file imports; `folder` is where others than ours are looked for."""
     if path.suffix != ".py":
         return []
-    candidates = [file for node in _imports(path.read_bytes()) for file in _named(node, path, beside)]
+    candidates = [file for node in _imports(path.read_bytes()) for file in _named(node, path, folder)]
     return [file for file in dict.fromkeys(candidates) if file.is_file()]
 
 
@@ -48,24 +49,24 @@ def _imports(source: bytes) -> list[ast.AST]:
         return []
 
 
-def _named(node: ast.AST, path: Path, beside: bool) -> Iterator[Path]:
+def _named(node: ast.AST, path: Path, folder: Path | None) -> Iterator[Path]:
     """What an import statement may mean: a module or, of each name imported from a package, a module in it."""
     if isinstance(node, ast.Import):
-        places = [_place(alias.name, path, beside) for alias in node.names]
+        places = [_place(alias.name, folder) for alias in node.names]
         yield from (_module(place) for place in places if place)
     else:
         words = (node.module or "").split(".")
-        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module, path, beside)
+        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module, folder)
         for alias in node.names if place else ():
             inner = _module(place / alias.name)
             yield inner if inner.is_file() else _module(place)
 
 
-def _place(name: str, path: Path, beside: bool) -> Path | None:
+def _place(name: str, folder: Path | None) -> Path | None:
     """Where a module of a full name lies, without its ending; None if that is not looked at."""
     if name == PACKAGE or name.startswith(f"{PACKAGE}."):
         return HERE.joinpath(*name.removeprefix(PACKAGE).split("."))
-    return path.parent.joinpath(*name.split(".")) if beside else None
+    return folder.joinpath(*name.split(".")) if folder else None
 
 
 def _module(place: Path) -> Path:
