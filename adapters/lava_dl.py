@@ -5,6 +5,10 @@ fixed point is left in float32: construction `default`. Else Dense rounds weight
 `quantised`, where the scale is the one that gives these 8 bits to the weights of a layer of that width. The backward is a filter
 that does not see the reset (`hard-straight`). Where the *current* integrates and the voltage passes through, nothing is left
 for the reset to act on: that is `none`.
+
+On a CPU the state is carried from step to step as whole numbers of 64 bits, whatever the precision; only what a stage hands
+on is in the precision asked for. In bf16 the potential that decides the spike is therefore another than the one that decides
+the reset, and where rounding lifts it over the threshold the neuron fires without a reset.
 """
 
 import math
@@ -21,6 +25,8 @@ DETECTOR = "lava.lib.dl.slayer.object_detection"
 sys.modules.setdefault(DETECTOR, types.ModuleType(DETECTOR))
 
 EXACT = 1 << 18
+
+TUTORIAL = {"threshold": 0.1, "current_decay": 1, "voltage_decay": 0.1, "requires_grad": True}
 
 
 class LavaDl(TorchAdapter):
@@ -46,10 +52,10 @@ class LavaDl(TorchAdapter):
             return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
         if case.construction == "quantised" and case.workload == "lif":
             return "quantised rounds weights, and workload lif has none"
-        if case.construction == "quantised" and case.precision != "fp32":
-            return "quantised computes in whole numbers, whatever the precision"
         if case.precision == "fp16":
-            return "the state in units of 2⁻²⁴ is more than fp16 holds"
+            return "the potential in CUBA's units of 1/(64·scale) is more than fp16 holds"
+        if spec.reset == "hard-straight" and case.precision in ("bf16", "amp-bf16"):
+            return "CUBA resets by its whole numbers and fires by what bf16 makes of them: it fires without a reset"
         return None
 
     def fixed_point(self, case: Case) -> FixedPoint | None:
@@ -66,14 +72,12 @@ class LavaDl(TorchAdapter):
         decays = (lost, 1.0) if spec.reset == "none" else (1.0, lost)
         return {"threshold": spec.threshold, "current_decay": decays[0], "voltage_decay": decays[1], "scale": scale}
 
-    def prepared(self, spec):
-        """SLAYER, with the surrogate of `spec` and compiled for the GPU that is there."""
+    def prepared(self, spec=None):
+        """SLAYER, with the surrogate of `spec` (None: its own) and compiled for the GPU that is there."""
         import lava.lib.dl.slayer as slayer
         import torch
 
-        slope_at = derivative(spec, torch)
-        # There is no argument for it: their own is an exponential.
-        slayer.spike.spike._spike_backward = lambda v, threshold, *_: slope_at(v - threshold)
+        _set_surrogate(slayer.spike.spike, spec and derivative(spec, torch))
         if torch.cuda.is_available() and self.compiling is None:
             # SLAYER asks for sm_80 code on everything newer, which does not run there.
             slayer.jitconfig.TORCH_CUDA_ARCH_LIST = "{}.{}".format(*torch.cuda.get_device_capability())
@@ -89,19 +93,66 @@ class LavaDl(TorchAdapter):
         return TimeLast(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
 
     def layer(self, spec, inputs, outputs, bias, construction):
-        import torch
-
         slayer = self.prepared(spec)
         if construction == "quantised":
             block = slayer.block.cuba.Dense(self.parameters_of(spec, _scale(inputs)), inputs, outputs, delay_shift=False)
         else:
             block = slayer.block.cuba.Dense(self.parameters_of(spec), inputs, outputs, pre_hook_fx=None, delay_shift=False)
-        if bias:
-            block.synapse.bias = torch.nn.Parameter(torch.zeros(outputs))
-        return TimeLast(block)
+        return _with_bias(block, outputs, bias)
 
     def parameters(self, layer):
         return layer.inner.synapse.weight, layer.inner.synapse.bias
+
+    def native(self, features):
+        """block.cuba.Dense: weights of 8 bits, β = 0.9, θ = 0.09375, to zero unseen by backward, a step late, own surrogate.
+
+        Source: SLAYER's tutorial "Spike to Spike Regression: Oxford" (tutorials/lava/lib/dl/slayer/oxford/train.ipynb) and the
+        defaults of `slayer.block.cuba.Dense`, which cut the tutorial's threshold of 0.1 off at a multiple of 1/64. The surrogate
+        is an exponential, 0.0053·exp(−|v − θ|/9.375). The decays are trained along. A bias is what our case adds.
+        """
+        import torch
+
+        slayer = self.prepared()
+
+        class Late(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.neuron = slayer.neuron.cuba.Neuron(**TUTORIAL)
+
+            def forward(self, currents):
+                return slayer.axon.delay(self.neuron(currents), 1)
+
+        return TimeLast(Late())
+
+    def native_layer(self, inputs, outputs, bias):
+        return _with_bias(self.prepared().block.cuba.Dense(TUTORIAL, inputs, outputs), outputs, bias)
+
+    def facts(self, case: Case) -> dict:
+        return {"state_dtype": "int64"} if case.device == "cpu" and case.mode == "eager" else {}
+
+
+def _set_surrogate(module, slope_at) -> None:
+    """Put `slope_at`(v − θ) in place of the surrogate that `module` looks up by name, for which there is no argument; None:
+    put SLAYER's own, an exponential, back. What is not put back leaks into what runs next."""
+    own = getattr(module._spike_backward, "own", module._spike_backward)
+    if slope_at is None:
+        module._spike_backward = own
+        return
+
+    def surrogate(v, threshold, *_):
+        return slope_at(v - threshold)
+
+    surrogate.own = own
+    module._spike_backward = surrogate
+
+
+def _with_bias(block, outputs: int, bias: bool):
+    """A Dense block, which has no bias of its own, with time first."""
+    import torch
+
+    if bias:
+        block.synapse.bias = torch.nn.Parameter(torch.zeros(outputs))
+    return TimeLast(block)
 
 
 def _scale(inputs: int) -> int:

@@ -3,12 +3,10 @@
 Nothing here imports an adapter except `load`, which only workers call.
 """
 
-import hashlib
 import importlib
 import importlib.util
 import re
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from .base import Adapter
@@ -37,6 +35,8 @@ ENTRY_POINT_GROUP = "snnbench.adapters"
 
 def references() -> dict[str, str]:
     """`name → module:Class` of every installed adapter, without importing any."""
+    from importlib.metadata import entry_points  # late: workers that run one adapter are not to pay for it
+
     found = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {**found, **BUILT_IN}
 
@@ -60,17 +60,3 @@ def load(reference: str) -> Adapter:
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", getattr(adapter, "name", "")):
         raise TypeError(f"{reference} needs a name of letters, digits, dots, dashes and underscores")
     return adapter()
-
-
-def source_hash(reference: str) -> str:
-    """SHA-256 of the file that holds the adapter, those whose names begin like its, if it is a module, and our kernels: part of
-    what makes a finished record count as done."""
-    source = reference.rpartition(":")[0]
-    if source.endswith(".py"):
-        own = [Path(source)]
-    else:
-        path = Path(importlib.util.find_spec(source).origin)
-        own = sorted(path.parent.glob(f"{path.stem}*.py"))
-    kernels = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
-    sources = sorted(file for file in kernels.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in [*own, *sources])).hexdigest()

@@ -71,9 +71,7 @@ class Sinabs(TorchAdapter):
         Source: Sinabs' tutorial "Choosing a neuron model" (docs/tutorials/neuron_models.ipynb) and the defaults of
         `sinabs.layers.LIF`. Its time constant is trained along.
         """
-        import sinabs.layers
-
-        return loop(sinabs.layers.LIF(tau_mem=40.0, norm_input=False))
+        return loop(self.layers().LIF(tau_mem=40.0, norm_input=False))
 
 
 def loop(layer):

@@ -3,7 +3,7 @@
 Untested: no CUDA device has run this yet.
 """
 
-from .base import Adapter, Case
+from .base import Case
 from .sinabs import Sinabs
 
 
@@ -15,14 +15,20 @@ class SinabsExodus(Sinabs):
     modes = ("eager",)
     devices = ("cuda",)
 
-    native = Adapter.native  # the tutorial's is measured as sinabs
-
-    def supports(self, case: Case) -> str | None:
-        if case.neuron.reset == "hard":
-            return "EXODUS only subtracts"
+    def refuses(self, case: Case) -> str | None:
         if case.precision not in ("fp32", "tf32"):
             return "the EXODUS kernels are for float32"
-        return super().supports(case)
+        return super().refuses(case)
+
+    def supports(self, case: Case) -> str | None:
+        return "EXODUS only subtracts" if case.neuron.reset == "hard" else super().supports(case)
+
+    def native(self, features):
+        """exodus LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
+
+        Source: the tutorial's neuron of Sinabs (see `sinabs.py`), its import changed as the README of EXODUS says.
+        """
+        return super().native(features)
 
     def layers(self):
         from sinabs.exodus import layers

@@ -47,15 +47,15 @@ class SpikingJelly(TorchAdapter):
     def neuron(self, spec, features):
         from spikingjelly.activation_based import neuron
 
-        return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec)))
+        return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec, gradient(spec))))
 
     def lif(self, spec, features, construction):
         from spikingjelly.activation_based import neuron
 
         if construction == "single-step":
-            return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="s", **options(spec)))
+            return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="s", **options(spec, gradient(spec))))
         if construction == "parametric":
-            node = neuron.ParametricLIFNode(init_tau=1 / (1 - spec.decay), step_mode="m", **options(spec))
+            node = neuron.ParametricLIFNode(init_tau=1 / (1 - spec.decay), step_mode="m", **options(spec, gradient(spec)))
             node.w.requires_grad_(False)
             return loop(node)
         if construction == "sliding-psn":
@@ -85,14 +85,14 @@ def gradient(spec):
     }[spec.surrogate]()
 
 
-def options(spec) -> dict:
-    """What its neurons are given alike."""
+def options(spec, surrogate_function) -> dict:
+    """What its neurons are given alike, in both versions of the package."""
     return {
         "decay_input": False,
         "v_threshold": float(spec.threshold),
         "v_reset": 0.0 if spec.reset == "hard" else None,
         "detach_reset": spec.detach_reset,
-        "surrogate_function": gradient(spec),
+        "surrogate_function": surrogate_function,
     }
 
 

@@ -57,6 +57,12 @@ class TorchAdapter(Adapter):
             raise Unsupported(f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over time")
         return Stepwise(inputs, outputs, bias, neuron)
 
+    def native_layer(self, inputs: int, outputs: int, bias: bool):
+        """`native` behind one Linear over all T·B rows; else the layer, weights and neuron in one, that the tutorial builds."""
+        from .torch_program import LinearNeuron
+
+        return LinearNeuron(inputs, outputs, bias, self.native((outputs,)))
+
     def parameters(self, layer):
         """Where a layer keeps its (weight, bias) parameters."""
         return layer.linear.weight, layer.linear.bias

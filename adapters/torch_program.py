@@ -52,11 +52,12 @@ class TorchProgram(Program):
         if case.workload == "lif":
             return adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
         if case.native:
-            return LinearNeuron(case.neurons, case.neurons, case.bias, adapter.native(features))
+            return adapter.native_layer(case.neurons, case.neurons, case.bias)
         return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
 
     def _parameters(self, layer):
-        return (layer.linear.weight, layer.linear.bias) if self.case.native else self.adapter.parameters(layer)
+        """Of a layer of the adapter's own where it says they are; `native` stands behind a Linear of ours unless it has one."""
+        return (layer.linear.weight, layer.linear.bias) if isinstance(layer, LinearNeuron) else self.adapter.parameters(layer)
 
     @property
     def device_clock(self):

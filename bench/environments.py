@@ -1,65 +1,33 @@
-"""The virtual environments of frameworks that cannot live beside the others: made step by step, resumable, removed.
+"""The virtual environments of frameworks that cannot live beside the others: which there are, what state they are in.
 
 An environment is a folder with the marker `snnbench.json`, which is written last. Beside it, `snnbench-steps.json` tells
-which steps are finished. Whatever is without its marker is not used.
+which steps are finished. Whatever is without its marker is not used. `making.py` makes them.
 """
 
 import csv
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from collections import deque
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-import snnbench
-from snnbench.adapters import registry
-
 from . import needs
 from .config import ConfigError, nearest
 from .executor import Executor
 from .launch import launch, temporary_scratch, worker_environment
-from .link import link, locations
+from .link import locations
 from .processes import Processes
-from .recipes import Recipe, Step, environments_folder, load_recipes
-from .store import write_atomically
+from .recipes import Recipe, environments_folder, load_recipes
 
 MARKER, FINISHED = "snnbench.json", "snnbench-steps.json"
-TOLD_LINES = 15
 CHECK_TIMEOUT, CHECK_MEMORY = 120.0, 16 * 2**30
-
-AS_A_CHILD = """
-import ctypes, os, runpy, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: a pip that outlived us would write beside the next one
-if os.getppid() != {parent}:
-    os._exit(1)
-runpy.run_module({module!r}, run_name="__main__")
-"""
 
 
 class NotMade(Exception):
     """An environment could not be made; the text says why and, if pip failed, what it said last."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """`step` begins, was `kept` from before, or is `done` after `seconds`; or one `line` that pip said."""
-
-    kind: str
-    step: str = ""
-    number: int = 0
-    of: int = 0
-    seconds: float = 0.0
-    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +56,7 @@ class Environment:
         """`ready`, `not created`, `unfinished`, `stale` or `broken`, and in words what that means."""
         if not self.folder.exists():
             return "not created", None
-        marker = _read_json(self.folder / MARKER)
+        marker = read_json(self.folder / MARKER)
         if marker is None:
             return "unfinished", "its making was interrupted or failed"
         if not self.python.exists():
@@ -124,133 +92,6 @@ def named(name: str) -> Environment:
     return environments[name]
 
 
-# -- making ------------------------------------------------------------------------------------------------------
-
-
-def create(environment: Environment) -> Iterator[Progress]:
-    """Make or update an environment; finished steps are kept. Raises NotMade, or ConfigError if another command is at it."""
-    with _locked(environment):
-        if environment.state()[0] == "ready":
-            return
-        if unmet := needs.unmet_before(environment.recipe.needs):
-            raise NotMade(f"{environment.name} needs {unmet}")
-        (environment.folder / MARKER).unlink(missing_ok=True)
-        yield from install(environment)
-        link(environment.site_packages)
-        _check_adapters(environment)
-        marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
-        write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
-
-
-def install(environment: Environment) -> Iterator[Progress]:
-    """The steps of the recipe alone, those kept that are finished. Raises NotMade."""
-    recipe, folder = environment.recipe, environment.folder
-    finished = _read_json(folder / FINISHED)
-    if finished is None or finished != recipe.keys[: len(finished)] or not environment.python.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        finished = None
-    of = len(recipe.steps) + 1
-    yield from _step(environment, "python", 1, of, None if finished is None else "kept", _make_venv)
-    finished = finished or []
-    write_atomically(folder / FINISHED, json.dumps(finished))
-    for number, step in enumerate(recipe.steps, 2):
-        is_done = "kept" if step.key in finished else None
-        yield from _step(environment, step.name, number, of, is_done, lambda e, step=step: _pip(e, step))
-        if not is_done:
-            if unmet := needs.unmet_after(recipe.needs, environment.python, environment.site_packages):
-                _remove(environment)
-                raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")
-            finished = [*finished, step.key]
-            write_atomically(folder / FINISHED, json.dumps(finished))
-
-
-def _step(environment, name, number, of, done, work) -> Iterator[Progress]:
-    if done:
-        yield Progress("kept", name, number, of)
-        return
-    yield Progress("step", name, number, of)
-    start = time.monotonic()
-    for line in work(environment):
-        yield Progress("line", name, number, of, line=line)
-    yield Progress("done", name, number, of, time.monotonic() - start)
-
-
-def _make_venv(environment: Environment) -> Iterator[str]:
-    environment.folder.parent.mkdir(parents=True, exist_ok=True)
-    return _run(environment, "python", Path(sys.executable), "venv", [str(environment.folder)], {})
-
-
-def _pip(environment: Environment, step: Step) -> Iterator[str]:
-    _sweep(environment.site_packages)
-    options = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
-    variables = {}
-    if step.dependencies:
-        constraints = environment.folder / "constraints.txt"
-        constraints.write_text("\n".join(environment.recipe.pins) + "\n")
-        options += ["--constraint", str(constraints)]
-    else:
-        options += ["--no-deps"]
-    if step.ignore_python_bound:
-        options += ["--ignore-requires-python"]
-    if step.build:
-        options += ["--no-build-isolation", "--no-cache-dir"]
-        variables = needs.build_variables()
-    return _run(environment, step.name, environment.python, "pip", ["install", *options, *step.install], variables)
-
-
-def _sweep(site_packages: Path) -> None:
-    """Forget packages that a killed pip left half-installed: it writes INSTALLER after all of a package's own files."""
-    for folder in site_packages.glob("*.dist-info"):
-        if not (folder / "INSTALLER").exists():
-            shutil.rmtree(folder)
-    for folder in site_packages.glob("~*"):  # what pip had moved out of the way
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run(environment, step, python: Path, module: str, arguments: list[str], variables: dict[str, str]) -> Iterator[str]:
-    """Run a module of `python` and hand out its output by line. Raises NotMade with the last lines if it fails."""
-    surroundings = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET")}
-    path = os.pathsep.join([str(environment.folder / "bin"), surroundings.get("PATH", os.defpath)])
-    process = subprocess.Popen(
-        [python, "-c", AS_A_CHILD.format(parent=os.getpid(), module=module), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env={**surroundings, "PATH": path, "PYTHONUNBUFFERED": "1", **variables},
-        start_new_session=True,
-    )
-    last = deque(maxlen=TOLD_LINES)
-    try:
-        for line in process.stdout:
-            if line.strip():
-                last.append(line.rstrip())
-                yield line.strip()
-        code = process.wait()
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-    if code:
-        said = "".join(f"\n  {line}" for line in last)
-        ended = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        raise NotMade(f"{environment.name}: step {step}: {module} {ended}; what is finished is kept. It said:{said}")
-
-
-def _check_adapters(environment: Environment) -> None:
-    """Refuse to call an environment made in which its adapters lack something."""
-    references = registry.references()
-    served = [references[name] for name in environment.recipe.adapters if name in references]
-    if not served:
-        return
-    for entry in describe(environment, served, [])["adapters"]:
-        if "error" in entry or entry["missing"]:
-            lack = entry.get("error") or f"{', '.join(entry['missing'])} is not there"
-            raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")
-
-
 def describe(environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None) -> dict:
     """What a worker in the environment says of it and of adapters. Raises NotMade if it gives no answer."""
     executor = executor or Processes(str(environment.python))
@@ -262,9 +103,6 @@ def describe(environment: Environment, references: list[str], cases: list[dict],
         return outcome.answer("describe")
     except RuntimeError as error:
         raise NotMade(f"environment {environment.name} gives no answer: {error}") from None
-
-
-# -- inspecting and removing -------------------------------------------------------------------------------------
 
 
 def faults(environment: Environment) -> list[str]:
@@ -306,21 +144,22 @@ def remove(environment: Environment) -> bool:
     """Delete an environment; False if there was none. Raises ConfigError if it is being made."""
     if not environment.folder.exists():
         return False
-    with _locked(environment):
-        _remove(environment)
+    with locked(environment):
+        discard(environment)
     with suppress(OSError):
         environment.folder.parent.rmdir()
     return True
 
 
-def _remove(environment: Environment) -> None:
+def discard(environment: Environment) -> None:
+    """Delete the folder, which must be locked."""
     for name in (MARKER, FINISHED):  # first, so that what a kill leaves is not taken for anything
         (environment.folder / name).unlink(missing_ok=True)
     shutil.rmtree(environment.folder)
 
 
 @contextmanager
-def _locked(environment: Environment):
+def locked(environment: Environment):
     """One command at a time. The kernel frees the lock however a command dies."""
     parent = environment.folder.parent
     parent.mkdir(parents=True, exist_ok=True)
@@ -337,7 +176,7 @@ def _locked(environment: Environment):
         lock.release()
 
 
-def _read_json(path: Path):
+def read_json(path: Path):
     """What a file of ours holds, None if it is not there or not whole."""
     try:
         return json.loads(path.read_text())

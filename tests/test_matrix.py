@@ -28,7 +28,8 @@ def table(*records) -> list[list[str]]:
 
 
 def test_a_cell_names_what_was_proved_and_where_the_state_is_longer_than_asked():
-    records = [record(), record(precision="bf16"), record(precision="fp16", state="float16"), record(precision="amp-bf16")]
+    records = [record(), record(precision="bf16"), record(precision="fp16", state="float16")]
+    records.append(record(precision="amp-bf16", state="int64"))
     assert table(*reversed(records)) == [["framework", "soft"], ["numpy", r"fp32, bf16\*, fp16, amp-bf16\*"]]
 
 
@@ -58,9 +59,12 @@ def test_a_reason_that_holds_for_a_whole_precision_is_said_below_and_nowhere_els
     assert text.count(reason) == 1
     assert f"* tf32: {reason}" in text
     assert "<sup>" not in text
+    away = [record("b", precision=precision, status="env_error", reason="needs a GPU") for precision in ("fp32", "tf32")]
+    text = matrix_text(rows_of([record(), record("a"), *refused, *away]))
+    assert f"* tf32: {reason}" in text and "| b | –<sup>1</sup> |" in text and "1. needs a GPU" in text
 
 
-@pytest.mark.parametrize("status", ["check_failed", "env_error", "crash", "implausible"])
+@pytest.mark.parametrize("status", ["check_failed", "import_error", "crash", "implausible"])
 def test_a_failure_is_no_gap(status):
     text = matrix_text(rows_of([record(), record(precision="bf16", status=status, reason="went wrong")]))
     assert "fp32, bf16 ✗<sup>1</sup>" in text

@@ -1,8 +1,8 @@
 """Nineteen ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it.
 
 Most are held against every variant that is ready on a CPU: four neurons, each with a current of its own, answer what a network
-of these constants must answer. Two are guarded where workers start: 11 (a package that runs pip when imported) and 16 (threads
-that fight over cores) in test_sandbox.py. 18, lava-dl's 8-bit weights, is with its adapter.
+of these constants must answer. 11, a package that runs pip when imported, is kept out where workers start: see test_sandbox.py.
+What concerns frameworks in environments of their own (5, 6, 7, 8 and 18 of lava-dl) is proved there: see test_homes.py.
 """
 
 import functools
@@ -321,6 +321,30 @@ def test_15_jax_is_traced_once_and_waited_for(monkeypatch):
         assert leaves and {id(leaf) for leaf in leaves} <= {id(leaf) for leaf in awaited}
 
 
+# -- 16 ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in TORCH if ":" not in name])
+def test_16_torch_gets_the_threads_of_the_case_and_no_more(name):
+    """More threads than cores fight over them: a backward of 15 ms then took 1600 ms."""
+    before = torch.get_num_threads()
+    try:
+        for threads in (2, 1):
+            adapter_of(name).prepare(READY[name], threads)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else True, reason="needs two cores")
+def test_16_a_worker_is_bound_to_the_cores_of_the_case(snnbench):
+    """Thread variables do not bind XLA's threads; the kernel does."""
+    ended = snnbench.run(snnbench.config(["cores"], ["process.py:Cores"]))
+    assert ended.record("cores")["facts"]["backend"].startswith("1 of "), ended.stderr
+    told = ended.record("cores")["environment"]["variables"]
+    assert {told[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"1"}
+
+
 # -- 17 ---------------------------------------------------------------------------------------------------------
 
 
@@ -344,6 +368,45 @@ def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
             program.backward(state, upstream)
 
 
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
+    """The known comparison's backward of Spyx is a gradient of everything, and no forward is waited for."""
+    case = changed(name, neurons=5, time_steps=3, batch=2)
+    problem = generate(case, [1.0])
+    program = adapter_of(name).program(case)
+    program.load(problem.weights, problem.biases)
+    inputs = [program.put_input(problem.input)]
+    upstream = program.put_upstream(problem.upstream, program.forward(inputs[0]))
+    called = []
+    for method in ("forward", "wait", "backward", "step", "inference"):
+        own = getattr(program, method)
+        monkeypatch.setattr(program, method, lambda *given, own=own, method=method: (called.append(method), own(*given))[1])
+    networks = []
+    for layer in program.layers if name == "torch" else ():
+        layer.register_forward_hook(lambda *given: networks.append("forward"))
+    for phase in phases(program, inputs, upstream).values():
+        state = phase.prepare(0)
+        assert called == (["forward", "wait"] if phase.name == "backward" else [])
+        called.clear()
+        networks.clear()
+        phase.call(state)
+        assert called[0] == phase.name
+        assert phase.name != "backward" or (called == ["backward"] and not networks)
+        called.clear()
+
+
+@every_variant
+def test_17_every_framework_gets_the_same_weights_bias_and_input(name):
+    """The known comparison has Spyx without a bias, and on an input of nothing but ones."""
+    case = changed(name, neurons=7, time_steps=5, batch=3)
+    problem = generate(case, [1.0])
+    assert set(np.unique(problem.input)) == {0, 1} and problem.biases[0].any()
+    program = adapter_of(case.framework).program(case)
+    program.load([np.zeros((7, 7), np.float32)], [np.float32([2, -2, 2, -2, 2, -2, 2])])
+    spikes = program.spikes(program.inference(program.put_input(problem.input)))[-1]
+    assert spikes[0].tolist() == [[1, 0, 1, 0, 1, 0, 1]] * 3
+
+
 @pytest.mark.parametrize("name", ["spyx", "norse", "spikingjelly"])
 def test_17_a_sequence_scanned_over_its_batch_is_rejected(name):
     """The known comparison hands Spyx (T, B, N) and scans the second axis."""
@@ -364,6 +427,22 @@ def test_17_a_sequence_scanned_over_its_batch_is_rejected(name):
     case = Case(name, neurons=61, time_steps=31, batch=3)
     proof = prove(Turned(), case, calibrate(proved(case)), sleep=lambda seconds: None)
     assert not proof.passed and "batch" in proof.reason
+
+
+# -- 18 ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("construction", ["default", "quantised"])
+def test_18_a_threshold_that_lava_dl_would_cut_off_is_refused(construction):
+    """It is cut off at a multiple of 1/scale without a word; so is a decay at one of 1/4096."""
+    adapter = adapter_of("lava-dl")
+
+    def refusal(**changes):
+        return adapter.refuses(Case("lava-dl", construction, neuron=NeuronSpec("none", **changes)))
+
+    assert refusal() is None and refusal(threshold=0.75) is None
+    assert "threshold is here a multiple of 1/" in refusal(threshold=0.1)
+    assert "decay is a multiple of 1/4096" in refusal(decay=0.9)
 
 
 # -- 19 ---------------------------------------------------------------------------------------------------------

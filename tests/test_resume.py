@@ -221,13 +221,16 @@ def test_fresh_measures_again(snnbench, finished):
     assert not set(now.values()) & set(before.values())
 
 
-def test_a_changed_adapter_file_is_measured_again(snnbench):
-    """Of the file that the config names; a file that it imports in turn is the user's to remember."""
+@pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
+def test_a_changed_adapter_file_is_measured_again(snnbench, changed):
+    """The file that the config names, or one beside it that it imports."""
     own = snnbench.folder / "mine.py"
-    own.write_text(MINE.format(folder=FAULTY))
+    own.write_text(MINE.format(folder=FAULTY) + "    import helper\n")
+    own.with_name("helper.py").write_text("")
     config = snnbench.config(["mine"], [own.with_name("mine.py:Mine")])
     before = written(snnbench.run(config).folder)
-    own.write_text(own.read_text() + "# faster now\n")
+    with open(own.with_name(changed), "a") as stream:
+        stream.write("# faster now\n")
     assert states(snnbench, config) == [("to do", 1)]
     now = written(snnbench.run(config).folder)
     assert {name: now[name] for name in before} == before

@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from .. import environments, exit_codes
+from .. import environments, exit_codes, making
 from ..report import units
 from .console import messages, output
 from .options import Json
@@ -66,7 +66,7 @@ def _create(own: environments.Environment) -> None:
         return
     try:
         with console.status(own.name) as status:
-            for progress in environments.create(own):
+            for progress in making.create(own):
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "line":
                     status.update(escape(f"{line}: {progress.line}")[: console.width - 4])

@@ -10,14 +10,16 @@ from .markdown import line
 from .rows import Row
 
 SHORT = ("bf16", "fp16", "amp-bf16")
+WIDER = ("float32", "int64")
 REFUSED = "✗"
+NOT_HERE = ("unsupported", "env_error")
 
 
 def matrix_text(rows: list[Row]) -> str:
     """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
 
-    A cell names the precisions in which the network was proved and timed; a star says that the state is float32 in spite of a
-    shorter format. Reasons that hold for a whole precision are said once.
+    A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
+    was asked for. Reasons that hold for a whole precision are said once.
     """
     tables = defaultdict(list)
     for row in rows:
@@ -44,9 +46,9 @@ def _table(device: str, rows: list[Row]) -> str:
 
 
 def _general(rows: list[Row]) -> dict[str, str]:
-    """Precisions that nobody can do, for one and the same reason."""
+    """Precisions that nobody who is here can do, for one and the same reason."""
     reasons = defaultdict(set)
-    for row in rows:
+    for row in (row for row in rows if row.status != "env_error"):
         reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
     told = {precision: next(iter(found)) for precision, found in reasons.items() if len(found) == 1}
     return {precision: told[precision] for precision in PRECISIONS if told.get(precision)}
@@ -60,9 +62,10 @@ def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> st
     for row in rows:
         precision = row.case.precision
         if row.sound:
-            words.append(precision + ("\\*" if precision in SHORT and row.first.facts.get("state_dtype") == "float32" else ""))
+            wider = precision in SHORT and row.first.facts.get("state_dtype") in WIDER
+            words.append(precision + ("\\*" if wider else ""))
             continue
-        if row.status != "unsupported":
+        if row.status not in NOT_HERE:
             words.append(f"{precision} {REFUSED}")
         reasons[reason_of(row)] += 1
     for reason in reasons:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from snnbench.adapters import registry
 from snnbench.adapters.base import NATIVE, Case
+from snnbench.adapters.sources import source_hash
 from snnbench.kernels.spec import NEURONS
 
 from .errors import describe
@@ -41,7 +42,7 @@ def _describe(reference: str, cases: list[Case]) -> dict:
             for spec in (*NEURONS.values(), NATIVE)
         },
         "refusals": [_refusal(adapter, case) for case in mine],
-        "source_sha256": registry.source_hash(reference),
+        "source_sha256": source_hash(reference),
     }
 
 

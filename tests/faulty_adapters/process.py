@@ -1,4 +1,4 @@
-"""Not wrong: tells which process it runs in."""
+"""Not wrong: tells which process it runs in, and on how many cores."""
 
 import os
 
@@ -13,3 +13,13 @@ class TellingProgram(NumpyProgram):
 class Telling(NumpyNetwork):
     name = "telling"
     program_class = TellingProgram
+
+
+class CoresProgram(NumpyProgram):
+    def facts(self, result):
+        return {"backend": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"}
+
+
+class Cores(NumpyNetwork):
+    name = "cores"
+    program_class = CoresProgram
