@@ -303,7 +303,7 @@ BACKWARD_FAULTS = [
 
 PARTS_FAULTS = [
     ("rest = rest - second;", ""),
-    ("part_1_at -= part_1_step;", ""),
+    ("part_1_last, place, parts[1]", "part_1_last, place, parts[2]"),
     ("finite ? x - first : 0.0f", "x - first"),
     ("x > largest ? largest :", ""),
 ]

@@ -137,9 +137,10 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
     compiled.check_memory(registers)
 
 
-@pytest.mark.parametrize(("neurons", "registers"), [(FEW, 208), (MANY, 200)])
+@pytest.mark.parametrize(("neurons", "registers"), [(FEW, 240), (MANY, 200)])
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
-    """Loads as without, four wide stores more for each of three parts."""
+    """Loads as without, four wide stores more for each of three parts. Few sequences are one warp a processor: it may have all
+    registers."""
     launch = backward_launch(NEURONS["soft"], neurons, torch.float32, parts=True)
     compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
     body = sass.time_loop(compiled.instructions)
