@@ -10,7 +10,6 @@ import torch
 
 from snnbench.adapters import TorchAdapter, registry
 from snnbench.adapters.base import Case
-from snnbench.adapters.torch_program import TorchProgram
 from snnbench.problem import calibrate, generate
 from snnbench.recipes import load_recipes
 from snnbench.variants import twins
@@ -44,7 +43,7 @@ class Read(Exception):
 
 def step_that_may_not_read(adapter, case, monkeypatch):
     """Run a step, the first having been made, in which every tensor refuses to be read."""
-    program = TorchProgram(adapter, case)
+    program = adapter.program(case)
     problem = generate(case, calibrate(case))
     program.load(problem.weights, problem.biases)
     x = program.put_input(problem.input)

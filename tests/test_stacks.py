@@ -105,3 +105,21 @@ def test_every_layer_of_a_stack_fires(neuron):
     assert max(free.rates) / min(free.rates) < 2.5
     if neuron == "soft":
         assert np.allclose(free.rates, 0.15, atol=0.03)
+
+
+@pytest.mark.frameworks
+def test_a_stack_goes_through_the_whole_bench(snnbench):
+    """Proved, weighed, timed, ranked: a group of its own, apart from one layer."""
+    grid = 'layers = [1, 3]\nneurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
+    ended = snnbench.run(snnbench.config(["torch", "jax", "fused:linear-split-recompute"], grid=grid))
+    assert ended.exit_code == 0, ended.stderr
+    assert sorted((row["layers"], row["rank"]) for row in ended.rows) == [(n, str(rank)) for n in "13" for rank in (1, 2, 3)]
+    phases = ("forward", "backward", "step", "inference")
+    for record in ended.records:
+        layers = record["case"]["layers"]
+        assert len(record["proof"]["gains"]) == len(record["proof"]["oracle_rates"]) == layers
+        assert all(record["parts"][phase]["samples"] and record["memory"][phase] for phase in phases)
+    for row in ended.rows:
+        assert row["proved"] == "true" and float(row["grad_error"]) < 1e-5 and 0.05 < float(row["firing_rate"]) < 0.3
+        assert all(row[f"{phase}_floor_s"] for phase in phases)
+    assert "3 layers" in (ended.folder / "report.html").read_text()

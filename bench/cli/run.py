@@ -57,14 +57,15 @@ def run(
 
 def _run(folder: Path, experiment: Experiment, planned: list[PlannedCase], fresh: bool) -> tuple[Results, bool]:
     """Everything that the folder now holds, and whether the run was interrupted."""
+    measure = experiment.measure
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
             facts = {key: value for key, value in environment.items() if key != "executable"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")
-        runner = Runner(folder, planned, experiment.measure, experiment.seed, describe_machine(), fresh)
+        runner = Runner(folder, planned, measure, experiment.seed, describe_machine(), fresh)
         interrupted = False
-        with Progress(len(planned) * experiment.measure.rounds, experiment.measure.budget) as progress:
+        with Progress(len(planned) * measure.rounds, measure.budget * measure.timed) as progress:
             try:
                 for finished in runner.run():
                     progress.show(finished)
