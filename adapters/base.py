@@ -186,6 +186,10 @@ class Program(ABC):
     device_clock = "process"
     """What `device_timer` measures: `events` (CUDA events) or `process` (CPU time of this process, all threads)."""
 
+    holds_borders = True
+    """Whether a forward's result holds the spikes of every layer. False while memory is weighed: who trains a network asks for
+    the last ones only, and a framework may not need the others."""
+
     @abstractmethod
     def load(self, weights: list[np.ndarray], biases: list[np.ndarray | None]) -> None:
         """Set weights (outputs, inputs) and biases (outputs,), float32, layer by layer."""

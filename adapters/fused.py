@@ -41,17 +41,16 @@ class Fused(TorchAdapter):
 
         return LIF(spec, backend=_requested(construction))
 
-    def program(self, case: Case):
-        self.tier = case.precision if "split" in case.construction else None
-        # What a first layer is given; later ones see a mark on it, which a compiler does not.
-        self.input = "spikes" if case.input == "spikes" and case.neuron.max_spikes == 1 else None
-        return super().program(case)
-
-    def layer(self, spec, inputs, outputs, bias, construction):
+    def stack(self, case: Case):
         from snnbench.kernels import LinearLIF
 
-        told = {"tier": self.tier, "input": self.input, **LINEAR[construction]} if construction in LINEAR else {}
-        return LinearLIF(inputs, outputs, bias, spec, backend=_requested(construction), **told)
+        told = {"input": case.input, "backend": _requested(case.construction), **LINEAR.get(case.construction, {})}
+        if "split" in case.construction:
+            told["tier"] = case.precision
+        return LinearLIF.stack([case.neurons] * (case.layers + 1), case.bias, case.neuron, **told)
+
+    def handed_on(self, spikes, dtype):
+        return spikes  # in the type that the next layer multiplies, which is not always that of its weights
 
     def facts(self, case: Case) -> dict:
         from snnbench.kernels.neuron import backends

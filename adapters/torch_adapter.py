@@ -63,6 +63,16 @@ class TorchAdapter(Adapter):
 
         return LinearNeuron(inputs, outputs, bias, self.native((outputs,)))
 
+    def stack(self, case: Case) -> list:
+        """The layers of workload `linear-lif`, first to last, each from `layer`; for adapters whose layers know of each other."""
+        made = range(case.layers)
+        return [self.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in made]
+
+    def handed_on(self, spikes, dtype):
+        """Spikes of a layer as the next takes them: in its weights' type, for some frameworks hand out float32 whatever they
+        are given."""
+        return spikes.to(dtype)
+
     def parameters(self, layer):
         """Where a layer keeps its (weight, bias) parameters."""
         return layer.linear.weight, layer.linear.bias

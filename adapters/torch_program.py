@@ -39,7 +39,7 @@ class TorchProgram(Program):
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
         self.scale = adapter.scale_of(case)
-        self.layers = torch.nn.ModuleList(self._layer() for _ in range(case.layers)).to(self.device, self.dtype)
+        self.layers = torch.nn.ModuleList(self._layers()).to(self.device, self.dtype)
         self.calls = list(self.layers)
         pairs = [] if case.workload == "lif" else [self._parameters(layer) for layer in self.layers]
         self.weights = [weight for weight, _ in pairs]
@@ -47,13 +47,13 @@ class TorchProgram(Program):
         self.parameters = [p for p in self.weights + self.biases if p is not None]
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if case.precision == "amp-bf16" else nullcontext()
 
-    def _layer(self):
+    def _layers(self):
         adapter, case, features = self.adapter, self.case, (self.case.neurons,)
         if case.workload == "lif":
-            return adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
+            return [adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)]
         if case.native:
-            return adapter.native_layer(case.neurons, case.neurons, case.bias)
-        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
+            return [adapter.native_layer(case.neurons, case.neurons, case.bias) for _ in range(case.layers)]
+        return adapter.stack(case)
 
     def _parameters(self, layer):
         """Of a layer of the adapter's own where it says they are; `native` stands behind a Linear of ours unless it has one."""
@@ -89,14 +89,13 @@ class TorchProgram(Program):
             spikes = x
             for call in self.calls:
                 spikes = call(self._given(spikes))
-                borders.append(spikes)
+                borders = [*borders, spikes] if self.holds_borders else [spikes]
         if not isinstance(spikes, torch.Tensor):
             raise TypeError(f"a neuron must return its spikes alone, not a {type(spikes).__name__}")
         return Result(x, borders)
 
     def _given(self, spikes):
-        """Spikes in the dtype of the next layer's weights: some frameworks hand out float32 whatever they are given."""
-        return spikes if self.case.precision == "amp-bf16" else spikes.to(self.dtype)
+        return spikes if self.case.precision == "amp-bf16" else self.adapter.handed_on(spikes, self.dtype)
 
     def backward(self, result, upstream):
         result.borders[-1].backward(upstream)

@@ -12,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from snnbench.adapters.base import NATIVE, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
+from .worker.phases import PHASES
+
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
@@ -122,6 +124,8 @@ class Measure(_Table):
     timeout: Duration = 600.0
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0)] = 0
+    phases: Annotated[list[Literal[PHASES]], Field(min_length=1, description="what is weighed and timed")] = list(PHASES)
+    timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
 
 class Container(_Table):

@@ -39,13 +39,41 @@ def diagnose(problem, borders, gradients, limit) -> str | None:
     """One sentence that names the fault in a rejected call, None if the evidence does not identify it.
 
     `borders` are the spikes (T, B, N) of every layer; `gradients` are None if the forward was already wrong.
-    Of a stack the first layer is looked at, and only its spikes.
+    Of a stack the first layer with wrong decisions is looked at, and only its spikes.
     """
-    spikes = borders[0]
-    if spikes.shape != problem.upstream.shape or not np.isfinite(spikes).all():
+    if any(border.shape != problem.upstream.shape or not np.isfinite(border).all() for border in borders):
         return None
     if len(borders) > 1:
-        problem, gradients = replace(problem, weights=problem.weights[:1], biases=problem.biases[:1]), None
+        return _of_stack(problem, borders, limit)
+    return _of_layer(problem, borders[0], gradients, limit)
+
+
+def _of_stack(problem, borders, limit) -> str | None:
+    """Each layer is a network of its own, on the spikes that the framework's layer below gave it."""
+    x, other = problem.input, problem.other_input
+    for index, spikes in enumerate(borders):
+        own = {"weights": problem.weights[index : index + 1], "biases": problem.biases[index : index + 1]}
+        alone = replace(problem, input=x, other_input=other, **own)
+        right = _misfit(alone, spikes, limit)
+        if right:
+            for j in range(len(borders)):
+                exchanged = replace(alone, weights=problem.weights[j : j + 1], biases=problem.biases[j : j + 1])
+                if j != index and _misfit(exchanged, spikes, limit) <= FAR_BETTER * right:
+                    return f"layer {index + 1} has the weights of layer {j + 1}"
+            named = _of_layer(alone, spikes, None, limit)
+            return f"in layer {index + 1}: {named}" if named and index else named
+        x, other = spikes, oracle.forward(alone, other)[0].expected
+    return None
+
+
+def _misfit(alone, spikes, limit) -> float:
+    """Share of the decisions of a layer that are wrong."""
+    rows = slice(None) if alone.rows is None else alone.rows
+    network = Network(alone.spec, oracle.currents_of(alone, 0, alone.input)[:, :, rows], spikes[:, :, rows].astype(np.float64))
+    return float(wrong_decisions(network, limit.distance).mean())
+
+
+def _of_layer(problem, spikes, gradients, limit) -> str | None:
     rows = np.arange(problem.neurons) if problem.rows is None else problem.rows
     whole = _evidence(problem, spikes, gradients, limit, rows)
     wrong = wrong_decisions(whole.right, limit.distance)

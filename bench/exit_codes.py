@@ -15,6 +15,6 @@ def of_rows(rows: list[Row]) -> int:
         return REJECTED
     if statuses & set(_FAILED):
         return FAILED
-    if not any(row.estimates for row in rows):
+    if not any(row.estimates or (row.proved and not row.first.measure.get("timed", True)) for row in rows):
         return NOTHING
     return FINE

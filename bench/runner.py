@@ -22,6 +22,9 @@ from .shard import Shard
 from .store import Record, fold, record_path, remove_leftovers, unfinished_part, write_record
 from .worker.errors import RETRIED, memory_status, worst
 
+TOLD = {"rel_ci", "threads", "phases", "timed"}
+"""Settings that a worker is told as they are."""
+
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
 
@@ -147,7 +150,7 @@ class Runner:
             "case": case.as_dict(),
             "reference": planned.adapter["reference"],
             "round": round,
-            "measure": {"budget_s": self.measure.budget, "rel_ci": self.measure.rel_ci, "threads": self.measure.threads},
+            "measure": {"budget_s": self.measure.budget, **self.measure.model_dump(include=TOLD)},
             **runs,
         }
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None

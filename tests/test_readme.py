@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 from snnbench.report.files import read_results
+from snnbench.report.lean import memory_text
 from snnbench.report.markdown import markdown_text
 from snnbench.report.matrix import matrix_text
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- (table|coverage): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
-TEXT = {"table": markdown_text, "coverage": matrix_text}
+BLOCK = re.compile(r"(<!-- (table|coverage|memory): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text}
 
 
 def generated(text: str) -> str:

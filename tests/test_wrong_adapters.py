@@ -17,7 +17,7 @@ from snnbench.worker.proof import prove
 
 FOLDER = Path(__file__).parent / "wrong_adapters"
 TABLE = tomllib.loads((FOLDER / "faults.toml").read_text())
-FAULTS = TABLE["faults"]
+FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
 KINDS = ("soft", "hard", "none")
 PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]
 
@@ -31,13 +31,13 @@ def one_thread(monkeypatch):
     torch.set_num_threads(before)
 
 
-def case_of(name, neuron):
-    return Case(name, neuron=NEURONS[neuron], neurons=130, time_steps=40, batch=4)
+def case_of(name, neuron, layers=1):
+    return Case(name, neuron=NEURONS[neuron], neurons=130, time_steps=40, batch=4, layers=layers)
 
 
 @functools.cache
-def gains_of(neuron):
-    return calibrate(case_of("any", neuron))
+def gains_of(neuron, layers):
+    return calibrate(case_of("any", neuron, layers))
 
 
 def wait_for_writers(seconds):
@@ -47,10 +47,10 @@ def wait_for_writers(seconds):
             thread.join()
 
 
-def proof_of(reference, neuron):
+def proof_of(reference, neuron, layers=1):
     source, _, name = reference.rpartition(":")
     adapter = registry.load(f"{FOLDER / source}:{name}" if source.endswith(".py") and "/" not in source else reference)
-    return prove(adapter, case_of(adapter.name, neuron), gains_of(neuron), sleep=wait_for_writers)
+    return prove(adapter, case_of(adapter.name, neuron, layers), gains_of(neuron, layers), sleep=wait_for_writers)
 
 
 @pytest.mark.parametrize(("fault", "neuron"), PLANTED, ids=lambda value: value)
@@ -58,6 +58,14 @@ def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
     proof = proof_of(fault, neuron)
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
+
+
+@pytest.mark.parametrize("neuron", KINDS)
+@pytest.mark.parametrize("fault", STACKS)
+def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
+    proof = proof_of(fault, neuron, layers=3)
+    assert not proof.passed
+    assert STACKS[fault] in proof.reason
 
 
 @pytest.mark.parametrize("neuron", KINDS)
@@ -79,7 +87,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     spec.loader.exec_module(module)
     here = {name: kind for name, kind in vars(module).items() if str(getattr(kind, "name", "")).startswith(("wrong-", "right-"))}
     assert {f"{path.name}:{name}" for name in here} == {
-        reference for reference in [*FAULTS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
+        reference for reference in [*FAULTS, *STACKS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
     }
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

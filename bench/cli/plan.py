@@ -38,7 +38,7 @@ def plan(
         done = sum(record is not None and record.status not in RETRIED for record in records)
         over = item.status or (records[0] is not None and records[0].status not in ("ok", *RETRIED))
         left = 0 if over else measure.rounds - done
-        seconds += estimate_seconds(item.case, left, measure.budget) if left else 0.0
+        seconds += estimate_seconds(item.case, left, measure.budget * measure.timed) if left else 0.0
         state = item.status or ("done" if over or not left else "to do")
         known = {"case_id": item.id, "case": item.case.as_dict(), "state": state, "reason": item.reason}
         entries.append({**known, "rounds_left": left})

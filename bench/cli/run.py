@@ -65,15 +65,16 @@ def _run(
     folder: Path, experiment: Experiment, planned: list[PlannedCase], mine: int, fresh: bool, shard: Shard, workers: Executor
 ) -> tuple[Results, bool]:
     """Everything that the folder now holds, and whether the run was interrupted."""
+    measure = experiment.measure
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
             facts = {key: value for key, value in environment.items() if key != "executor"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")
         machine = describe_machine()
-        runner = Runner(folder.resolve(), planned, experiment.measure, experiment.seed, machine, fresh, shard, workers)
+        runner = Runner(folder.resolve(), planned, measure, experiment.seed, machine, fresh, shard, workers)
         interrupted = False
-        with Progress(mine * experiment.measure.rounds, experiment.measure.budget) as progress:
+        with Progress(mine * measure.rounds, measure.budget * measure.timed) as progress:
             try:
                 for finished in runner.run():
                     progress.show(finished)

@@ -36,6 +36,7 @@ class Worker:
         self.case = Case.from_dict(job["case"])
         self.first_round = job.get("round", 0) == 0
         self.backward_fits = True
+        self.phases = [name for name in PHASES if name in job["measure"].get("phases", PHASES)]
 
     def run(self) -> None:
         """Prove (in the first round) and measure."""
@@ -64,8 +65,9 @@ class Worker:
         if self.first_round:
             self._weigh(program, parts)
             self._prove(adapter, read_free_run(self.job["proved_run"]))
-        adapter.prepare(self.case, self.threads)
-        self._time(program, problem, parts)
+        if self.job["measure"]["timed"]:
+            adapter.prepare(self.case, self.threads)
+            self._time(program, problem, parts)
         self._refuse_attempts("error")
 
     @contextmanager
@@ -176,11 +178,12 @@ class Worker:
         case = self.case
         size = np.dtype(np.float32).itemsize if case.precision in ("fp32", "tf32", "amp-bf16") else 2
         border = case.time_steps * case.batch * case.neurons * size
-        figures = {}
-        for name in PHASES:
+        figures, program.holds_borders = {}, False
+        for name in self.phases:
             arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
                 figures[name] = weigh(parts[name], program, probe, arguments)
+        program.holds_borders = True
         self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
     def _prove(self, adapter, free):
@@ -196,8 +199,8 @@ class Worker:
     def _time(self, program, problem, parts):
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
         measured, rate = {}, self.job["measure"]["rel_ci"]
-        budget = self.job["measure"]["budget_s"] / len(PHASES)
-        for name in PHASES:
+        budget = self.job["measure"]["budget_s"] / len(self.phases)
+        for name in self.phases:
             try:
                 with self._part(name, "error"):
                     samples, result, index = sample(parts[name], program, rate, budget)

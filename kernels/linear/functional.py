@@ -10,10 +10,12 @@ from ..marks import mark, most_spikes
 from ..neuron import eager
 from ..neuron.functional import options_of as neuron_options
 from ..spec import NeuronSpec
-from .operator import Options, linear_lif
+from .operator import KEEPS_GRADIENTS, Options, linear_lif
 from .splits import TIERS
 
 INPUTS = (None, "spikes", "dense")
+OPERANDS = "operands"
+"""In place of a type of spikes: the one in which a next layer of the same tier multiplies them."""
 CHECK = "SNNBENCH_CHECK_INPUTS"
 """An environment variable that, not empty, has every input that counts as spikes looked at: see `check_input`."""
 
@@ -26,6 +28,9 @@ def options_of(spec, shape, weight_shape, dtype, device, counts, spikes_dtype, c
         raise ValueError(f"tier = {tier!r} is not one of {', '.join(TIERS)}")
     short = tier is not None and dtype == torch.float32 and (device.type == "cuda" or emulate)
     currents = torch.bfloat16 if short and tier == "bf16" else dtype
+    if spikes_dtype == OPERANDS:
+        exact = short and spec.max_spikes <= TIERS[tier].largest_count
+        spikes_dtype = TIERS[tier].dtype if exact else None
     if spikes_dtype is None and tier == "bf16" and dtype == torch.float32:
         spikes_dtype = torch.bfloat16
     kinds = (((*shape[:-1], weight_shape[0]), currents, device), None, None, None)
@@ -56,6 +61,8 @@ def apply(
     tensors = (rows, weight, bias)
     checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
     plainly = eager.suffices(tensors)
+    if told["spikes_dtype"] == OPERANDS and not (plainly and KEEPS_GRADIENTS):
+        told["spikes_dtype"] = None
     settle = _known_options if plainly else options_of
     settled = settle(
         spec, rows.shape, weight.shape, weight.dtype, x.device, counts, checkpoints=checkpoints, recompute=recompute, **told

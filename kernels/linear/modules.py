@@ -1,9 +1,12 @@
 """A linear layer and its neuron as a module, to drop into any torch model."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import torch
 
 from ..spec import NeuronSpec
-from .functional import INPUTS, apply
+from .functional import INPUTS, OPERANDS, apply
 from .splits import TIERS
 
 
@@ -20,7 +23,8 @@ class LinearLIF(torch.nn.Module):
     recompute     keep no currents for the backward pass, but multiply again, 32 steps at a time, and keep the input in bits (or
                   bytes) if it is spikes: memory beyond input and output hardly grows with T.
     spikes_dtype  default: that of the weight, in tier bf16 bfloat16. In plain calls short spikes carry the gradient that
-                  the tier computes: float32 but in tier bf16; under torch.compile it is rounded to theirs.
+                  the tier computes: float32 but in tier bf16; under torch.compile it is rounded to theirs. "operands": the
+                  type that a next layer of this tier multiplies, where the gradient is not rounded to it.
     emulate       on a CPU too, multiply the tier's short operands, in float32: slow, to see what a tensor core would be given.
 
     The bias is added by the neuron, whose backward pass sums up its gradient too. Under autocast the product is the library's
@@ -38,7 +42,7 @@ class LinearLIF(torch.nn.Module):
         input: str | None = None,
         input_counts: int = 1,
         recompute: bool = False,
-        spikes_dtype: torch.dtype | None = None,
+        spikes_dtype: torch.dtype | str | None = None,
         check: bool = False,
         emulate: bool = False,
         backend: str | None = None,
@@ -62,6 +66,26 @@ class LinearLIF(torch.nn.Module):
             "spikes_dtype": spikes_dtype,
             "backend": backend,
         }
+
+    @classmethod
+    def stack(
+        cls, sizes: Sequence[int], bias: bool = True, spec: NeuronSpec | None = None, *, input: str | None = None, **options
+    ) -> torch.nn.Sequential:
+        """Layers sizes[0] → sizes[1] → … of one neuron; `input` is what the first is given, the other options are of all.
+
+        Between layers are spikes, and said to be. They are written in the type of the tier's operands, which the next product
+        reads: none is in float32 where those are short. Takes the `state_dict` of a Sequential of `nn.Linear`.
+        """
+        if len(sizes) < 2:
+            raise ValueError(f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer")
+        spec, last = spec or NeuronSpec(), len(sizes) - 2
+        inner = {**options, "input": "spikes", "input_counts": spec.max_spikes}
+        layers = []
+        for index, (inputs, outputs) in enumerate(pairwise(sizes)):
+            told = {**options, "input": input} if index == 0 else inner
+            handed_on = {} if index == last else {"spikes_dtype": OPERANDS}
+            layers.append(cls(inputs, outputs, bias, spec, **told | handed_on))
+        return torch.nn.Sequential(*layers)
 
     @classmethod
     def of(cls, linear: torch.nn.Linear, spec: NeuronSpec | None = None, **options) -> "LinearLIF":

@@ -3,7 +3,7 @@
 Both have `dtype`, in which inputs come (rows, K); `scale`, by which the neuron multiplies the currents, None or (N,); and
 
     currents(x, out)                  out = x·Wᵀ / scale
-    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = if it is the first
+    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = if it is the first; g may be split already if `takes_parts`
     add_input(into, g, first)         into (rows, K) += G·W
 
 where g, the gradient by the currents that `currents` wrote, is what the neuron hands out: scale times that by the true ones.
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .products import PROMOTED, product, scaled_product, unscaled
-from .splits import TIERS, Split
+from .splits import TIERS, Split, bf16_triple
 from .weights import prepared
 
 
@@ -40,6 +40,8 @@ def currents_dtype(told: str, weight: Tensor) -> torch.dtype:
 class Plain:
     weight: Tensor
     scale: None = None
+
+    takes_parts = False
 
     @property
     def dtype(self) -> torch.dtype:
@@ -90,6 +92,11 @@ class Short:
         return TIERS[self.tier].dtype if self.exact else torch.float32
 
     @property
+    def takes_parts(self) -> bool:
+        """Whether the neuron can write its gradient as `add_weight` multiplies it: fp16 needs a row's largest first."""
+        return TIERS[self.tier].split is bf16_triple
+
+    @property
     def scale(self) -> Tensor | None:
         return None if self.split.scale is None else 1 / self.split.scale
 
@@ -105,8 +112,9 @@ class Short:
         left = self._input(x)
         out.copy_(unscaled(scaled_product(left, self.split, PROMOTED), left.scale))
 
-    def add_weight(self, into: Tensor, g: Tensor, x: Tensor, first: bool) -> None:
-        _add(into, self._true(product(TIERS[self.tier].split(g.t()), self._input(x.t()), PROMOTED), rows=True), first)
+    def add_weight(self, into: Tensor, g: Tensor | Split, x: Tensor, first: bool) -> None:
+        left = g.transposed if isinstance(g, Split) else TIERS[self.tier].split(g.t())
+        _add(into, self._true(product(left, self._input(x.t()), PROMOTED), rows=True), first)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         if TIERS[self.tier].is_float32:

@@ -15,6 +15,9 @@ from . import packing, passes
 from .operands import currents_dtype
 from .passes import Kept
 
+KEEPS_GRADIENTS = hasattr(Tensor, "grad_dtype")
+"""Whether a tensor's gradient may have another type than it: else torch would round it to that of short spikes."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -130,11 +133,11 @@ class _LinearNeuron(torch.autograd.Function):
         if told.neuron.checkpoints:
             ctx.save_for_backward(None if told.packs else x, weight, bias, kept.packed, kept.currents, kept.checkpoints)
             ctx.set_materialize_grads(False)
-            ctx.told = told
+            ctx.told, ctx.operands = told, kept.operands
             if not spikes.is_floating_point():
                 ctx.mark_non_differentiable(spikes)
-            elif told.operands != "bf16" and spikes.dtype != kept_dtype(kept, weight) and hasattr(spikes, "grad_dtype"):
-                spikes.grad_dtype = kept_dtype(kept, weight)  # else torch would round the gradient to the spikes' type
+            elif told.operands != "bf16" and spikes.dtype != kept_dtype(kept, weight) and KEEPS_GRADIENTS:
+                spikes.grad_dtype = kept_dtype(kept, weight)
         return spikes
 
     @staticmethod
@@ -144,7 +147,7 @@ class _LinearNeuron(torch.autograd.Function):
         x, weight, bias, *kept = ctx.saved_tensors
         needed = list(ctx.needs_input_grad[:3])
         if not torch.is_grad_enabled():
-            return *passes.backward(ctx.told, x, weight, bias, Kept(*kept), grad_spikes, needed), None
+            return *passes.backward(ctx.told, x, weight, bias, Kept(*kept, ctx.operands), grad_spikes, needed), None
         arguments = (x, weight, bias, *_filled(Kept(*kept), weight), grad_spikes, needed)
         found = linear_lif_backward_op(*arguments, *ctx.told.arguments())  # which can say what is wrong with that
         return *(g if wanted else None for g, wanted in zip(found, needed, strict=True)), None

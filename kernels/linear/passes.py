@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..neuron import backends
 from ..neuron.operator import allocate, run_backward, run_forward
 from . import pieces
 from .operands import currents_dtype, operands_of
+from .splits import Split
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,8 @@ class Kept:
     """The input as `packing.packed` has it; None: the input itself is kept."""
     currents: Tensor | None
     checkpoints: Tensor | None
+    operands: object = None
+    """What forward multiplied, where it can be handed over: else backward asks for it again, and under capture splits again."""
 
 
 def allocated(told, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
@@ -30,35 +34,37 @@ def allocated(told, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
 
 def forward(told, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Kept]:
     """Spikes (T, B, N) of x (T, B, K)."""
-    if told.recompute:
-        spikes, packed, checkpoints = pieces.forward(told, x, weight, bias)
-        return spikes, Kept(packed, None, checkpoints)
     operands = operands_of(weight, told.operands, told.counts)
+    if told.recompute:
+        spikes, packed, checkpoints = pieces.forward(told, x, weight, bias, operands)
+        return spikes, Kept(packed, None, checkpoints, operands)
     currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=operands.currents_dtype)
     operands.currents(_rows(x.to(operands.dtype)), _rows(currents))
     spikes, _, _, checkpoints = run_forward(told.neuron, currents, None, operands.scale, bias)
-    return spikes, Kept(None, currents if told.neuron.checkpoints else None, checkpoints)
+    return spikes, Kept(None, currents if told.neuron.checkpoints else None, checkpoints, operands)
 
 
 def backward(told, x: Tensor | None, weight, bias, kept: Kept, grad_spikes: Tensor, needed) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias), None where not `needed`. x is None if it was packed."""
-    if told.recompute:
-        found = pieces.backward(told, x, weight, bias, kept, grad_spikes, needed)
-    else:
-        found = _backward_at_once(told, x, weight, bias, kept, grad_spikes, needed)
+    operands = kept.operands or operands_of(weight, told.operands, told.counts)
+    run = pieces.backward if told.recompute else _backward_at_once
+    found = run(told, x, weight, bias, operands, kept, grad_spikes, needed)
     by_input, by_weight, by_bias = found
     return by_input, by_weight, None if by_bias is None else by_bias.to(bias.dtype)
 
 
-def _backward_at_once(told, x, weight, bias, kept, grad_spikes, needed):
-    operands = operands_of(weight, told.operands, told.counts)
-    of_currents = [needed[0] or needed[1], False, False, needed[2]]
+def _backward_at_once(told, x, weight, bias, operands, kept, grad_spikes, needed):
+    parts = None
+    if needed[1] and operands.takes_parts and backends.module(told.neuron.backend).WRITES_PARTS:
+        parts = tuple(torch.empty_like(kept.currents, dtype=torch.bfloat16) for _ in range(3))
+    of_currents = [needed[0] or (needed[1] and parts is None), False, False, needed[2]]
     saved, upstream = (kept.currents, operands.scale, bias, kept.checkpoints), (grad_spikes, None, None)
-    g, _, _, by_bias = run_backward(told.neuron, *saved, *upstream, of_currents)
+    g, _, _, by_bias = run_backward(told.neuron, *saved, *upstream, of_currents, parts)
     by_input = by_weight = None
     if needed[1]:
         by_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
-        operands.add_weight(by_weight, _rows(g), _rows(x.to(operands.dtype)), first=True)
+        gradient = _rows(g) if parts is None else Split(tuple(map(_rows, parts)), (1.0, 1.0, 1.0))
+        operands.add_weight(by_weight, gradient, _rows(x.to(operands.dtype)), first=True)
     if needed[0]:
         by_input = g.new_empty(x.shape)
         operands.add_input(_rows(by_input), _rows(g), first=True)

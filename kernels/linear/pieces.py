@@ -14,7 +14,6 @@ from ..neuron import backends
 from ..neuron.calls import Backward, Forward
 from ..neuron.operator import SPIKE_DTYPES, over_channel, run, state_dtype, sum_to_channel
 from . import packing
-from .operands import operands_of
 
 PIECE = 3 << 17
 """Numbers of a piece of input, currents or gradients, unless LEAST makes it more: 1.5 MiB in float32."""
@@ -32,10 +31,10 @@ def storage(told, x: Tensor) -> Tensor:
 class Pieces:
     """How the work is cut, and the places where a piece lies."""
 
-    def __init__(self, told, weight: Tensor, bias: Tensor | None, source: Tensor, packed: bool):
+    def __init__(self, told, weight: Tensor, bias: Tensor | None, operands, source: Tensor, packed: bool):
         """`source` is the input (T, B, K), packed or not."""
         self.told, self.bias, self.source, self.packed = told, bias, source, packed
-        self.operands = operands_of(weight, told.operands, told.counts)
+        self.operands = operands
         self.scale = self.operands.scale
         self.steps, self.batch, (self.neurons, inputs) = len(source), source.shape[1], weight.shape
         chunk = max(1, min(CHECKPOINT_STEPS, self.steps))
@@ -85,9 +84,9 @@ class Pieces:
         return {name: None if v is None else over_channel(v[block], currents, -1) for name, v in given.items()}
 
 
-def forward(told, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def forward(told, x: Tensor, weight: Tensor, bias: Tensor | None, operands) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Spikes, packed input and checkpoints; None is not kept."""
-    pieces, neuron = Pieces(told, weight, bias, x, packed=False), told.neuron
+    pieces, neuron = Pieces(told, weight, bias, operands, x, packed=False), told.neuron
     inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.operands.currents_dtype)
     spikes = x.new_empty((pieces.steps, *inner), dtype=SPIKE_DTYPES[neuron.spikes])
     before, after = x.new_zeros(inner, dtype=state), x.new_empty(inner, dtype=state)
@@ -118,9 +117,9 @@ def forward(told, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tenso
     return spikes, packed, checkpoints
 
 
-def backward(told, x: Tensor | None, weight, bias, kept, grad_spikes: Tensor, needed) -> tuple[Tensor | None, ...]:
+def backward(told, x: Tensor | None, weight, bias, operands, kept, grad_spikes, needed) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias); see `passes.backward`."""
-    pieces = Pieces(told, weight, bias, kept.packed if x is None else x, packed=x is None)
+    pieces = Pieces(told, weight, bias, operands, kept.packed if x is None else x, packed=x is None)
     sums = Sums(pieces, weight, kept.checkpoints.dtype, needed)
     carried = torch.zeros_like(kept.checkpoints[0]) if len(kept.checkpoints) else None
     room = torch.empty_like(pieces.room)

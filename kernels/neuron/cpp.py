@@ -22,6 +22,9 @@ _BACKWARD_ARRAYS += ("mix_error", "mix_current", "mix_constant", "grad_currents"
 _FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_FORWARD_ARRAYS) * _ARRAY)
 _BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_BACKWARD_ARRAYS) * _ARRAY)
 
+WRITES_PARTS = False
+"""Whether `Backward.grad_parts` is written."""
+
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     """Why this spelling cannot run there, in words for the user; None if it can."""

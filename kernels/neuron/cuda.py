@@ -79,6 +79,9 @@ class Plan:
 PLANS: dict[tuple, Plan] = {}
 """By everything that a plan depends on: making one takes longer than a small kernel."""
 
+WRITES_PARTS = True
+"""Whether `Backward.grad_parts` is written."""
+
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     """Why this spelling cannot run there, None if it can."""
@@ -108,11 +111,13 @@ def prepare_forward(call: Forward) -> Launch:
 
 
 def prepare_backward(call: Backward) -> Launch:
-    mix = call.mix if call.mix is not None and call.grad_currents is not None else (None, None, None)
+    written = call.grad_currents is not None or call.grad_parts is not None
+    mix = call.mix if call.mix is not None and written else (None, None, None)
     stepped = {
         "grad_spikes": call.grad_spikes,
         "grad_trace": call.grad_trace,
         "grad_currents": call.grad_currents,
+        **dict(zip(("part_0", "part_1", "part_2"), call.grad_parts or (None, None, None), strict=True)),
         "currents": call.currents,
         "checkpoints": call.checkpoints,
     }

@@ -105,8 +105,9 @@ def run(kernel, call) -> None:
         copies = {name: _contiguous(value) for name, value in given.items()}
         kernel(replace(call, **copies))
         for name in WRITTEN[type(call)]:
-            if given[name] is not None and given[name] is not copies[name]:
-                given[name].copy_(copies[name])
+            for own, copy in zip(_as_tuple(given[name]), _as_tuple(copies[name]), strict=True):
+                if own is not copy:
+                    own.copy_(copy)
 
 
 def _contiguous(value):
@@ -115,9 +116,13 @@ def _contiguous(value):
     return value.contiguous() if isinstance(value, Tensor) else value
 
 
+def _as_tuple(value) -> tuple:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
 WRITTEN = {
     Forward: ("spikes", "final_state", "trace", "checkpoints"),
-    Backward: ("grad_currents", "grad_state", "sum_error", "sum_by_current"),
+    Backward: ("grad_currents", "grad_state", "sum_error", "sum_by_current", "grad_parts"),
 }
 
 
@@ -182,8 +187,8 @@ def _lif_fake(currents, state, scale, shift, *options):
     return or_empty(allocate(currents, Options.of(*options)), currents)
 
 
-def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed):
-    """Gradients by (currents, state, scale, shift); None is not `needed`."""
+def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, parts=None):
+    """Gradients by (currents, state, scale, shift); None is not `needed`. `parts`: where to write those of `Backward`."""
     grad_currents, grad_state, by_current, error = _allocate_gradients(currents, needed)
     call = Backward(
         spec=told.spec,
@@ -200,6 +205,7 @@ def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes
         grad_state=grad_state,
         sum_error=error,
         sum_by_current=by_current,
+        grad_parts=parts,
     )
     run(backends.module(told.backend).backward, call)
     return grad_currents, grad_state, *(None if t is None else sum_to_channel(t, told.channel_dim) for t in (by_current, error))

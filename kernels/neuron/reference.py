@@ -10,6 +10,9 @@ from ..spec import NeuronSpec
 from ..surrogates import derivative
 from .calls import Backward, Forward
 
+WRITES_PARTS = False
+"""Whether `Backward.grad_parts` is written."""
+
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     """Why this spelling cannot run there: it always can."""

@@ -18,9 +18,14 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 INTERPRETED = not isinstance(forward_kernel, triton.JITFunction)
 """Triton decides on import, by the environment variable TRITON_INTERPRET, whether kernels are compiled or interpreted."""
 
+PARTS = ("part_0", "part_1", "part_2")
+
 MANY_SEQUENCES = 64 * 1024
 WIDE_SEQUENCES = 2**31 - 2**16
 """From here on a sequence's number, or that of its block's end, does not fit into 32 bits."""
+
+WRITES_PARTS = True
+"""Whether `Backward.grad_parts` is written."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
@@ -119,6 +124,7 @@ def backward_launch(call: Backward) -> Launch:
         "grad_spikes": call.grad_spikes,
         "grad_trace": call.grad_trace,
         "grad_x": call.grad_currents,
+        **dict(zip(PARTS, call.grad_parts or (None, None, None), strict=True)),
     }
     a, b, c = call.mix or (None, None, None)
     inner = {"scale": call.scale, "shift": call.shift, "center": call.center, "a": a, "b": b, "c": c}
@@ -130,15 +136,17 @@ def backward_launch(call: Backward) -> Launch:
     }
     layout, tensors = _tensors(steps, inner)
     mix = tuple(tensors.pop(name) for name in ("a", "b", "c"))
+    parts = tuple(tensors[name] for name in PARTS)
     read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
     currents_kept = call.mix is not None or call.sum_by_current is not None
-    dense = _dense(layout, [tensors[name] for name in steps])
+    dense = _dense(layout, [tensors.pop(name) if name in PARTS else tensors[name] for name in steps])
     kept = len(read) - 1 + currents_kept
     shape = backward_shape(layout.count, dense, sum(t.element_size() for t in read), kept)
     slope = call.spec.slope
     arguments = {
         **tensors,
         "mix": None if call.mix is None else mix,
+        "parts": None if call.grad_parts is None else parts,
         **_numbers(call.spec, layout, len(call.currents), layout.count, shape),
         "slope": slope,
         "width": {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0),

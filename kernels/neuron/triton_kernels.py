@@ -22,6 +22,7 @@ from .triton_tiles import (
     store_checkpoint,
     store_chunk,
     store_inner,
+    store_parts,
 )
 
 
@@ -209,6 +210,7 @@ def backward_kernel(
     center,
     mix,
     grad_x,
+    parts,
     grad_state,
     sum_error,
     sum_by_x,
@@ -237,7 +239,8 @@ def backward_kernel(
     Of a chunk x, gs and gv are loaded, v is replayed from the checkpoint by the forward's own steps, and the recurrence runs
     back over it, all in registers: nothing recomputed goes through memory. With AHEAD the chunk before is already under way
     meanwhile, which takes twice the registers.
-    Bytes per element: x, gs and grad_x once each (float32 12, bfloat16 6), gv as gs; checkpoints add 4/STEPS.
+    Bytes per element: x, gs and grad_x once each (float32 12, bfloat16 6), gv as gs; checkpoints add 4/STEPS. Three bfloat16
+    parts, which add up to grad_x, are 6 more, or in its place.
     """
     decay = tl.cast(decay, tl.float32)
     threshold = tl.cast(threshold, tl.float32)
@@ -312,6 +315,8 @@ def backward_kernel(
             found = (out,) + found
         if grad_x is not None:
             store_chunk(grad_x, found, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+        if parts is not None:
+            store_parts(parts, found, index, mask, chunk * STEPS, steps, DIMS, STEPS)
     store_inner(grad_state, gp, index, mask, DIMS)
     store_inner(sum_error, errors, index, mask, DIMS)
     store_inner(sum_by_x, errors_by_x, index, mask, DIMS)

@@ -18,6 +18,9 @@ import triton.language as tl
 MOST_HALVINGS = tl.constexpr(5)
 """A chunk has at most 2**5 steps."""
 
+LARGEST_BF16 = tl.constexpr(3.3895313892515355e38)
+"""What is beyond it, rounding to bfloat16 makes infinite."""
+
 
 @triton.jit
 def indices(sizes, last, DIMS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr):
@@ -88,6 +91,19 @@ def load_chunk(tensor, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.
 def store_chunk(tensor, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
     tile = joined(steps_of_chunk, STEPS).to(tensor[0].dtype.element_ty)
     tl.store(chunk_places(tensor, index, first, DIMS, STEPS), tile, mask=chunk_mask(mask, first, steps, STEPS))
+
+
+@triton.jit
+def store_parts(parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
+    """A chunk as three bfloat16 that add up to it; what is not finite stays in the first of them."""
+    rest = joined(steps_of_chunk, STEPS)
+    finite = tl.abs(rest) < float("inf")
+    limited = tl.minimum(tl.maximum(rest, -LARGEST_BF16), LARGEST_BF16)
+    at_steps = chunk_mask(mask, first, steps, STEPS)
+    for i in tl.static_range(3):
+        part = tl.where(finite, limited if i == 0 else rest, rest).to(tl.bfloat16)
+        tl.store(chunk_places(parts[i], index, first, DIMS, STEPS), part, mask=at_steps)
+        rest = tl.where(finite, rest - part.to(tl.float32), 0.0)
 
 
 @triton.jit

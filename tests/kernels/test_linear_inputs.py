@@ -135,6 +135,16 @@ def test_a_weight_is_split_once_a_step(splits_made, recompute):
     assert torch.equal(found, layer_with(module.linear.weight, module.linear.bias)(spikes_in()))
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+def test_backward_multiplies_what_forward_split(splits_made, recompute):
+    """Where nothing is kept between calls, as while a CUDA graph is captured, a weight is split once a step all the same."""
+    module = layer(tier="fp32", emulate=True, input="spikes", recompute=recompute)
+    spikes = module(spikes_in())
+    weights.forget()
+    spikes.backward(UPSTREAM)
+    assert splits_made == ["fp32"]
+
+
 def layer_with(weight, bias):
     made = layer()
     with torch.no_grad():

@@ -63,7 +63,7 @@ def forward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype):
     return spelling.forward_launch(Forward(spec, x, None, None, None, torch.empty_like(x), False, final, None, checkpoints))
 
 
-def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everything: bool = False):
+def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everything: bool = False, parts: bool = False):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
     channel, inner = (torch.empty(neurons).expand(BATCH, neurons), torch.empty(BATCH, neurons)) if everything else (None, None)
@@ -83,6 +83,7 @@ def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everythi
             grad_state=inner,
             sum_error=inner,
             sum_by_current=inner,
+            grad_parts=tuple(torch.empty_like(x, dtype=torch.bfloat16) for _ in range(3)) if parts else None,
         )
     )
 
@@ -133,6 +134,21 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
     assert sass.loads_before_first_store_in_loop(compiled.instructions) >= 8
     assert sass.loads_in_flight(body) >= 8
     assert sass.widest_load(body) == sass.widest_store(body) == 128
+    compiled.check_memory(registers)
+
+
+@pytest.mark.parametrize(("neurons", "registers"), [(FEW, 240), (MANY, 200)])
+def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
+    """Loads as without, four wide stores more for each of three parts. Few sequences are one warp a processor: it may have all
+    registers."""
+    launch = backward_launch(NEURONS["soft"], neurons, torch.float32, parts=True)
+    compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
+    body = sass.time_loop(compiled.instructions)
+    assert compiled.steps_in_flight(4, sequences=1, streams=2) >= CHECKPOINT_STEPS
+    assert sass.loads_before_first_store_in_loop(compiled.instructions) >= 8
+    assert sass.widest_load(body) == sass.widest_store(body) == 128
+    stored = [store.width for store in body if store.opcode in sass.STORES]
+    assert sum(stored) == 8 * CHECKPOINT_STEPS * (4 + 3 * 2)
     compiled.check_memory(registers)
 
 

@@ -12,10 +12,13 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+from snnbench.kernels import LinearLIF
 from snnbench.kernels.floors import CHECKPOINT_STEPS
+from snnbench.kernels.linear.splits import bf16_triple
 from snnbench.kernels.neuron import lif, reference
 from snnbench.kernels.neuron import triton as spelling
 from snnbench.kernels.neuron.calls import Backward, Forward
+from snnbench.kernels.neuron.operator import run
 from snnbench.kernels.spec import NEURONS, SURROGATES, NeuronSpec
 
 assert spelling.INTERPRETED, "run with TRITON_INTERPRET=1"
@@ -253,6 +256,54 @@ def test_offsets_beyond_32_bits():
     reference.forward(expected)
     spelling.forward(replace(call, currents=x))
     assert torch.equal(call.trace, expected.trace)
+
+
+def parts_like(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.full_like(x, math.nan, dtype=torch.bfloat16) for _ in range(3))
+
+
+@pytest.mark.parametrize(("shape", "whole"), [((33, 5, 7), True), ((40, 2, 16), False)], ids=str)
+def test_a_gradient_split_as_it_is_written(shape, whole):
+    """The parts are those of splitting it afterwards, beside it or in its place."""
+    given = backward_call(check_forward(forward_call(NEURONS["soft"], currents(*shape))))
+    gv = given.grad_trace
+    gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
+    alone, call = twin(given), replace(twin(given), grad_parts=parts_like(given.currents))
+    spelling.backward(alone)
+    spelling.backward(call if whole else replace(call, grad_currents=None))
+    assert call.grad_currents.isnan().any() and call.grad_currents.isinf().any() if whole else call.grad_currents.isnan().all()
+    if whole:
+        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+    expected = bf16_triple(alone.grad_currents.flatten(1)).parts
+    for found, part in zip(call.grad_parts, expected, strict=True):
+        torch.testing.assert_close(found.flatten(1), part, rtol=0, atol=0, equal_nan=True)
+    assert (expected[2] != 0).float().mean() > 0.5
+
+
+def test_parts_that_lie_in_another_order_than_the_currents():
+    x = currents(5, 3, 2, 2, 2)
+    call = backward_call(check_forward(forward_call(NEURONS["hard"], x)))
+    parts = tuple(t.permute(0, 4, 2, 1, 3).contiguous().permute(0, 3, 2, 4, 1) for t in parts_like(x))
+    call = replace(call, grad_parts=parts)
+    run(spelling.backward, call)
+    assert torch.equal(sum(part.float() for part in parts), call.grad_currents)
+
+
+@pytest.mark.parametrize("of_input", [False, True])
+def test_a_linear_layer_multiplies_what_the_neuron_split(monkeypatch, of_input):
+    """dW of the fp32 tier: the same bits as of a gradient that is split in a pass of its own."""
+    torch.manual_seed(1)
+    layer = LinearLIF(19, 6, tier="fp32", emulate=True, input="spikes", backend="triton")
+    x, found = (torch.rand(35, 2, 19) < 0.4).float(), []
+    for writes in (True, False):
+        monkeypatch.setattr(spelling, "WRITES_PARTS", writes)
+        layer.zero_grad()
+        given = x.clone().requires_grad_(of_input)
+        layer(given).backward(torch.arange(6.0).expand(35, 2, 6))
+        found.append([given.grad, layer.linear.weight.grad, layer.linear.bias.grad])
+    assert (found[0][0] is not None) == of_input
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True) if a is not None)
+    assert found[0][1].abs().sum() > 0
 
 
 def test_through_the_operator():
