@@ -73,15 +73,6 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
 
 
 @pytest.mark.engine
-def test_outside_is_the_same_for_frameworks(snnbench, client):
-    config = contained(snnbench, ["torch", "jax"], [])
-    inside, outside = snnbench.run(config, "--executor", "docker", out="inside"), snnbench.run(config, out="outside")
-    assert (inside.exit_code, outside.exit_code) == (0, 0), inside.stderr
-    compared = snnbench("compare", "outside", "inside", "--relative", "--json")
-    assert compared.exit_code == 0 and json.loads(compared.stdout)["cases"] == 2, compared.stdout
-
-
-@pytest.mark.engine
 def test_what_a_worker_finds_around_it(snnbench, client):
     config = contained(snnbench, ["telling", "forking"], ["contained.py:Telling", "contained.py:Forking"], container="pids = 40")
     ended = snnbench.run(config, "--executor", "docker")
@@ -105,7 +96,7 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
     """Its watcher removes them at once; if that was killed as well, the next start does."""
     config = contained(snnbench, ["hangs"], ["dying.py:Hangs"])
     process = snnbench.start("run", "--config", config, "--out", "out", "--executor", "docker")
-    until(lambda: "forward" not in (events := running(snnbench)) and "first_call" in events, "the hanging case")
+    until(lambda: "first_call" in running(snnbench), "the hanging case")
     (watcher,) = [child for child in psutil.Process(process.pid).children() if "snnbench.engine" in child.cmdline()]
     assert ours(client)
     if also_the_watcher:
