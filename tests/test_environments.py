@@ -305,7 +305,7 @@ def build_wheel(folder, settings=None, metadata=None):
 
 
 def test_why_a_step_failed_is_one_sentence(snnbench):
-    snnbench.environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
+    snnbench.environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
     folder = write_recipes(snnbench, steps(first=([framework(snnbench)], ""), nowhere=(["no-such-package-anywhere==9"], "")))
     ended = snnbench("env", "create", "tiny")
     sentence = "snnbench: tiny: step nowhere: the package index cannot be reached; what is finished is kept"

@@ -19,7 +19,8 @@ from .errors import describe
 
 def describe_adapters(references: list[str], cases: list[dict]) -> list[dict]:
     """One entry per reference; `refusals` gives for each of `cases` (by position) of that framework the reason, or None."""
-    return [_describe(reference, [Case.from_dict(values) for values in cases]) for reference in references]
+    typed = [Case.from_dict(values) for values in cases]
+    return [_describe(reference, typed) for reference in references]
 
 
 def _describe(reference: str, cases: list[Case]) -> dict:
