@@ -26,7 +26,7 @@ def generated(text: str) -> str:
 
 def test_tables_are_generated_from_committed_records():
     text = README.read_text(encoding="utf-8")
-    assert {match[2] for match in BLOCK.finditer(text)} == set(TEXT)
+    assert {"table", "coverage"} <= {match[2] for match in BLOCK.finditer(text)} <= set(TEXT)
     assert text == generated(text)
 
 
