@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.files import read_results
 from snnbench.report.lean import memory_text
 from snnbench.report.markdown import markdown_text
@@ -28,6 +29,13 @@ def test_tables_are_generated_from_committed_records():
     text = README.read_text(encoding="utf-8")
     assert {"table", "coverage"} <= {match[2] for match in BLOCK.finditer(text)} <= set(TEXT)
     assert text == generated(text)
+
+
+def test_every_framework_has_its_line_and_none_has_failed():
+    rows = read_results([ROOT / "results" / "coverage"]).rows
+    assert {row.case.framework for row in rows} == set(BUILT_IN)
+    assert {row.status for row in rows} == {"ok", "unsupported", "env_error"}
+    assert {row.case.framework for row in rows if row.status == "env_error"} == {"sinabs-exodus", "rockpool-exodus"}
 
 
 def test_the_kernels_example_does_what_it_says():
