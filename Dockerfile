@@ -38,7 +38,7 @@ ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
 COPY bench/__init__.py bench/config.py bench/environments.py bench/executor.py bench/launch.py bench/link.py bench/making.py bench/needs.py \
      bench/processes.py bench/recipes.py bench/store.py /opt/installer/snnbench/
-COPY bench/worker/__init__.py bench/worker/errors.py bench/worker/limits.py /opt/installer/snnbench/worker/
+COPY bench/worker/__init__.py bench/worker/errors.py bench/worker/limits.py bench/worker/phases.py /opt/installer/snnbench/worker/
 COPY adapters/__init__.py adapters/base.py adapters/environments.toml adapters/jax_adapter.py adapters/registry.py \
      adapters/torch_adapter.py /opt/installer/snnbench/adapters/
 COPY kernels/__init__.py kernels/spec.py /opt/installer/snnbench/kernels/

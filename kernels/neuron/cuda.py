@@ -79,8 +79,8 @@ class Plan:
 PLANS: dict[tuple, Plan] = {}
 """By everything that a plan depends on: making one takes longer than a small kernel."""
 
-WRITES_PARTS = True
-"""Whether `Backward.grad_parts` is written."""
+WRITES_PARTS = False
+"""Whether `Backward.grad_parts` is written. Three more arrays to write made NVRTC 13.5 spill on sm_90, with 255 registers."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
@@ -111,13 +111,11 @@ def prepare_forward(call: Forward) -> Launch:
 
 
 def prepare_backward(call: Backward) -> Launch:
-    written = call.grad_currents is not None or call.grad_parts is not None
-    mix = call.mix if call.mix is not None and written else (None, None, None)
+    mix = call.mix if call.mix is not None and call.grad_currents is not None else (None, None, None)
     stepped = {
         "grad_spikes": call.grad_spikes,
         "grad_trace": call.grad_trace,
         "grad_currents": call.grad_currents,
-        **dict(zip(("part_0", "part_1", "part_2"), call.grad_parts or (None, None, None), strict=True)),
         "currents": call.currents,
         "checkpoints": call.checkpoints,
     }

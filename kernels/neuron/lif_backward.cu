@@ -4,8 +4,7 @@
 //   e = gs sigma'(v) + gv + gp rho(v);  gp = decay e;  out = a e + b (x - center) + c
 //
 // with a = scale, b = c = 0 unless LIF_MIX_ERROR; the sums over time of e and e (x - center) stay in registers.
-// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice. Three bfloat16
-// parts that add up to out are 6 more, or in its place.
+// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice.
 //
 // A chunk's x, gs and gv are loaded before any of them is used, with LIF_AHEAD those of the next chunk while this one is
 // computed: a load takes several hundred cycles. Strides: lif_sequences.h.
@@ -24,9 +23,6 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
 #if LIF_GRAD_CURRENTS
     LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents),
-#endif
-#if LIF_PART_0
-    LIF_STEPPED_TENSOR(LifBfloat, part_0), LIF_STEPPED_TENSOR(LifBfloat, part_1), LIF_STEPPED_TENSOR(LifBfloat, part_2),
 #endif
     LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
 #if LIF_SCALE
@@ -97,11 +93,6 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
 #if LIF_GRAD_CURRENTS
   LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);
-#endif
-#if LIF_PART_0
-  LifBfloat* __restrict__ part_0_at = LIF_AT_LAST(part_0);
-  LifBfloat* __restrict__ part_1_at = LIF_AT_LAST(part_1);
-  LifBfloat* __restrict__ part_2_at = LIF_AT_LAST(part_2);
 #endif
 
   // What is loaded for one chunk, before any of it is used.
@@ -175,19 +166,6 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #if LIF_GRAD_CURRENTS
     if (is_step) lif_store<LIF_GRAD_CURRENTS>(grad_currents_at, grad_currents_last, place, out);
     grad_currents_at -= grad_currents_step;
-#endif
-#if LIF_PART_0
-    float parts[3][LIF_WIDTH];
-#pragma unroll
-    for (int i = 0; i < LIF_WIDTH; ++i) lif_split(out[i], parts[0][i], parts[1][i], parts[2][i]);
-    if (is_step) {
-      lif_store<LIF_PART_0>(part_0_at, part_0_last, place, parts[0]);
-      lif_store<LIF_PART_1>(part_1_at, part_1_last, place, parts[1]);
-      lif_store<LIF_PART_2>(part_2_at, part_2_last, place, parts[2]);
-    }
-    part_0_at -= part_0_step;
-    part_1_at -= part_1_step;
-    part_2_at -= part_2_step;
 #endif
   };
   // Steps beyond `count` are computed like any other and change nothing: branches would keep the compiler from overlapping.
