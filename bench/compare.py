@@ -64,6 +64,7 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
     ]
     for old, now in pairs:
         found.findings += [*_statuses(old, now), *_memory(old, now)]
+        found.findings += _lost_time(old, now)
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
     if same_machine:
         changes = [(pair, _change(*pair)) for pair in timed]
@@ -108,6 +109,12 @@ def _statuses(old: Row, now: Row):
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
         yield _finding(old, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
+
+
+def _lost_time(old: Row, now: Row):
+    """Nothing is wrong with it, and yet there is no time any more."""
+    if old.rankable and now.status == old.status and now.proved and not now.rankable:
+        yield _finding(old, "step", units.seconds(old.estimates["step"].median), "no time", "worse")
 
 
 def _memory(old: Row, now: Row):

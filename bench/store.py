@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from snnbench.adapters.base import Case
 
@@ -45,7 +46,7 @@ class Record(BaseModel):
     """The outcome of one case in one round, part by part, or the reason why there is none. SI units; unknown is null."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
-    schema_version: int = Field(SCHEMA, alias="schema")
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
     snnbench: str
     case_id: str
     case: dict[str, Any]
@@ -73,6 +74,20 @@ class Record(BaseModel):
     started_at: str
     duration_s: float
     overhead_s: float | None = None
+
+    @field_validator("case")
+    @classmethod
+    def _is_a_case(cls, case: dict) -> dict:
+        """Raises ValueError for what no run writes: sizes that are no numbers, say, which tables could not sort."""
+        try:
+            found = Case.from_dict(case)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a case: {error}") from None
+        for each in fields(Case):
+            value = getattr(found, each.name)
+            if each.name != "neuron" and type(value) is not each.type:
+                raise ValueError(f"{each.name} = {value!r} is not of type {each.type.__name__}")
+        return case
 
     @property
     def typed_case(self) -> Case:
@@ -157,8 +172,16 @@ def read_records(folder: Path) -> tuple[list[Record], list[str]]:
         try:
             records.append(Record.model_validate_json(path.read_bytes()))
         except (ValueError, OSError) as error:
-            unreadable.append(f"{path} is not a record of schema {SCHEMA}: {str(error).splitlines()[0]}")
+            unreadable.append(f"{path} is not a record of schema {SCHEMA}: {_why(error)}")
     return records, unreadable
+
+
+def _why(error: ValueError | OSError) -> str:
+    """In one line; of a file that has many faults the first, and where it is."""
+    if not isinstance(error, ValidationError):
+        return str(error).splitlines()[0]
+    first = error.errors()[0]
+    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -56,6 +56,21 @@ def test_a_framework_that_falls_behind_the_others_is_found_on_any_machine(machin
     assert not any(name != "norse" and verdict == "worse" for name, _, verdict in findings)
 
 
+def test_a_time_that_is_gone_is_found():
+    lost = [one.model_copy(update={"parts": {k: v for k, v in one.parts.items() if k != "step"}}) for one in records()]
+    findings, _ = found(records(), lost)
+    assert findings == [(name, "step", "worse") for name in STEPS]
+
+
+def test_a_later_run_that_was_only_to_weigh_takes_no_times_away():
+    timed, measure = records(), {"timed": False, "phases": ["step"]}
+    later = {"done_key": "other", "started_at": "2027-01-01T00:00:00+00:00", "parts": {}}
+    weighed = [one.model_copy(update={**later, "measure": {**one.measure, **measure}}) for one in timed if not one.round]
+    assert [row.records for row in rows_of([*weighed, *timed])] == [row.records for row in rows_of(timed)]
+    remeasured = [one.model_copy(update=later) for one in timed]
+    assert all(row.first.done_key == "other" for row in rows_of([*remeasured, *timed]))
+
+
 def test_rounds_that_disagree_are_ambiguous_not_worse():
     wild = [one for one in records() if one.case["framework"] != "jax"]
     for one in rounds("jax", step=0.002, neurons=97):

@@ -19,15 +19,16 @@ def memory_text(rows: list[Row]) -> str:
 def _group(title: str, rows: list[Row]) -> str:
     weighed = sorted((row for row in rows if row.proved and row.extra_memory is not None), key=lambda row: row.extra_memory)
     others = [row for row in rows if row not in weighed]
-    lines = [f"**{title}**", "", line(["framework", "largest", *PHASES]), line([":--", *["--:"] * (1 + len(PHASES))])]
-    lines += [line(_cells(row)) for row in weighed]
+    phases = [phase for phase in PHASES if any(phase in row.first.memory for row in weighed)]
+    lines = [f"**{title}**", "", line(["framework", *phases]), line([":--", *["--:"] * len(phases)])]
+    lines += [line(_cells(row, phases)) for row in weighed]
     lines += ["", *(f"* {row.case.framework_variant}: {row.status}: {reason_of(row)}" for row in others)]
     return "\n".join([*lines, *(["", sentence] if (sentence := _sentence(weighed)) else []), ""])
 
 
-def _cells(row: Row) -> list[str]:
-    phases = [row.first.memory.get(phase, {}).get("extra_bytes") for phase in PHASES]
-    return [row.case.framework_variant, units.size(row.extra_memory), *map(units.size, phases)]
+def _cells(row: Row, phases: list[str]) -> list[str]:
+    found = [row.first.memory.get(phase, {}).get("extra_bytes") for phase in phases]
+    return [row.case.framework_variant, *map(units.size, found)]
 
 
 def _sentence(weighed: list[Row]) -> str | None:

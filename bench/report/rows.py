@@ -128,16 +128,16 @@ def comparison_group(row: Row) -> tuple:
 
 
 def rows_of(records: list[Record]) -> list[Row]:
-    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case the newest
-    counts."""
+    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case that counts
+    which was to time most phases, and of those the newest."""
     cases: dict[tuple, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
     rows = []
     for versions in cases.values():
-        newest = max(versions.values(), key=lambda same: max(record.started_at for record in same))
-        newest.sort(key=lambda record: record.round)
-        row = Row(newest[0].typed_case, newest)
+        counted = max(versions.values(), key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
+        counted.sort(key=lambda record: record.round)
+        row = Row(counted[0].typed_case, counted)
         row.estimates = {phase: estimate(rounds) for phase in PHASES if (rounds := row.rounds_of(phase))}
         rows.append(row)
     groups: dict[tuple, list[Row]] = defaultdict(list)
@@ -151,6 +151,11 @@ def rows_of(records: list[Record]) -> list[Row]:
         return row.first.machine["hash"], keys[comparison_group(row)], row.rank or 10**6, row.case.framework_variant
 
     return sorted(rows, key=place)
+
+
+def _phases_to_time(record: Record) -> int:
+    """A later run that was only to weigh, or to time less, takes no times away."""
+    return len(record.measure.get("phases", PHASES)) if record.measure.get("timed", True) else 0
 
 
 def _rank(group: list[Row]) -> None:
