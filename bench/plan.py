@@ -110,7 +110,8 @@ def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
     for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
-            advice = f"must look like key=value{nearest(key, known)} ({', '.join(known)})"
+            meant = "" if key in known else nearest(key, known)
+            advice = f"must look like key=value{meant} ({', '.join(known)})"
             raise ConfigError(f"--only {expression}: {part.strip()!r} {advice}")
         wanted.append((key, pattern))
     return [p for p in cases if all(fnmatchcase(_text(getattr(p.case, key)), pattern) for key, pattern in wanted)]

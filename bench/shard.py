@@ -52,5 +52,5 @@ def parse_shard(text: str) -> Shard:
     """`2/3`. Raises ConfigError."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise ConfigError(f"--shard {text}: must look like 2/3, the second of three parts")
+        raise ConfigError(f"--shard {text}: must look like 2/3, the second of three parts (1/3 to 3/3)")
     return Shard(int(match[1]), int(match[2]))
