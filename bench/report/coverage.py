@@ -100,7 +100,9 @@ def reason_of(row: Row) -> str:
         return row.reason or ""
     if row.status != "ok":
         return MEANINGS.get(row.status, row.status)
-    return "there is no step time" if row.proved else "the records hold no proof, so the times are withheld"
+    if not row.proved:
+        return "the records hold no proof, so the times are withheld"
+    return "there is no step time" if row.first.measure.get("timed", True) else "proved and weighed, as asked, and not timed"
 
 
 def where(row: Row) -> str:
