@@ -24,5 +24,6 @@ def test_untimed_is_proved_and_weighed(snnbench, phases):
     assert not any(part["samples"] for part in record["parts"].values())
     (row,) = ended.rows
     assert row["proved"] == "true" and row["extra_memory_bytes"] and not row["rank"] and not row["step_s"]
+    assert "proved and weighed, as asked, and not timed" in " ".join(ended.stdout.split())
     again = snnbench.run(snnbench.folder / "odd.toml")
     assert again.exit_code == 0 and again.records == ended.records, "it is through"
