@@ -348,15 +348,21 @@ def test_16_a_worker_is_bound_to_the_cores_of_the_case(snnbench):
 # -- 17 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
-def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
-    """The known comparison repeats its backward on one graph, into gradients that grow."""
+def loaded(name):
+    """A small program with its weights, its inputs and the upstream gradient."""
     case = changed(name, neurons=5, time_steps=3, batch=2)
     problem = generate(case, [1.0])
     program = adapter_of(name).program(case)
     program.load(problem.weights, problem.biases)
     inputs = [program.put_input(problem.input)]
     upstream = program.put_upstream(problem.upstream, program.forward(inputs[0]))
+    return program, inputs, upstream
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
+    """The known comparison repeats its backward on one graph, into gradients that grow."""
+    program, inputs, upstream = loaded(name)
     backward = phases(program, inputs, upstream)["backward"]
     found = []
     for index in range(2):
@@ -371,12 +377,7 @@ def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
     """The known comparison's backward of Spyx is a gradient of everything, and no forward is waited for."""
-    case = changed(name, neurons=5, time_steps=3, batch=2)
-    problem = generate(case, [1.0])
-    program = adapter_of(name).program(case)
-    program.load(problem.weights, problem.biases)
-    inputs = [program.put_input(problem.input)]
-    upstream = program.put_upstream(problem.upstream, program.forward(inputs[0]))
+    program, inputs, upstream = loaded(name)
     called = []
     for method in ("forward", "wait", "backward", "step", "inference"):
         own = getattr(program, method)
