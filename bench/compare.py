@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from .config import ConfigError
+from .planned import full_name
 from .report import units
 from .report.rows import Row, comparison_group
 from .stats import resampled
@@ -95,10 +96,7 @@ def _joined(base: list[Row], new: list[Row], same_machine: bool) -> list[tuple[R
 
 
 def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
-    case = row.case
-    sizes = f"N={case.neurons} T={case.time_steps} B={case.batch} L={case.layers}"
-    name = f"{case.framework_variant} {case.neuron.label()} {case.workload} {sizes} {case.precision} {case.device}"
-    return Finding(name, what, base, new, verdict)
+    return Finding(full_name(row.case), what, base, new, verdict)
 
 
 def _statuses(old: Row, now: Row):

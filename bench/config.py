@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from snnbench.adapters.base import NATIVE, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
@@ -115,6 +115,12 @@ class Grid(_Table):
     input_grad: _axis(Flag, True)
 
 
+def _with_step(phases: list[str]) -> list[str]:
+    if "step" not in phases:
+        raise ValueError("must have 'step' among them: cases are ranked by it")
+    return phases
+
+
 class Measure(_Table):
     """How a case is measured. Durations are per case and round."""
 
@@ -124,7 +130,11 @@ class Measure(_Table):
     timeout: Duration = 600.0
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0)] = 0
-    phases: Annotated[list[Literal[PHASES]], Field(min_length=1, description="what is weighed and timed")] = list(PHASES)
+    phases: Annotated[
+        list[Literal[PHASES]],
+        Field(min_length=1, description="what is weighed and timed; step is one of them"),
+        AfterValidator(_with_step),
+    ] = list(PHASES)
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
 

@@ -31,8 +31,9 @@ class Engine:
             self.client.ping()
         except (DockerException, RequestException) as error:
             where = os.environ.get("DOCKER_HOST", "its usual socket")
-            reason = " ".join(str(error).split())
-            raise ConfigError(f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {reason}") from None
+            raise ConfigError(
+                f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {_innermost(error)}"
+            ) from None
         self.owner = owner()
         remove_orphans(self.client)
         self._watch()
@@ -47,6 +48,13 @@ class Engine:
             start_new_session=True,
         )
         atexit.register(reaper.kill)
+
+
+def _innermost(error: BaseException) -> str:
+    """What libraries have wrapped in words about themselves."""
+    while inner := error.__cause__ or error.__context__:
+        error = inner
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 
 def owner(process: psutil.Process | None = None) -> str:

@@ -142,7 +142,7 @@ def anywhere(e: Evidence) -> tuple[str, Network]:
     """Each item's neurons may start from potentials of their own: from the least that its decisions leave."""
     step = 1e-6
     here, moved = (oracle.run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where the network overflowed
         bounds = (e.spec.threshold - here) * step / (moved - here)
     low = np.where(e.right.spikes > 0, bounds, -np.inf).max(axis=0)
     high = np.where(e.right.spikes > 0, np.inf, bounds).min(axis=0)

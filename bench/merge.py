@@ -1,10 +1,11 @@
-"""Result folders → one folder: every readable record, what the environments held, and the experiment if it is one."""
+"""Result folders → one folder: every readable record, the plan, what the environments held, and the experiment if it is one."""
 
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .config import ConfigError
+from .planned import read_planned, write_planned
 from .store import Record, read_records, write_atomically, write_record
 
 EXPERIMENT = "experiment.json"
@@ -38,9 +39,22 @@ def merge_folders(folders: list[Path], out: Path) -> Merged:
     for folder in folders:
         for path in sorted(folder.glob("environment-*.json")):
             write_atomically(out / path.name, path.read_bytes())
+    _write_planned(folders, out, merged)
     _write_experiment(folders, out, merged)
     merged.remarks += merged.unreadable
     return merged
+
+
+def _write_planned(folders: list[Path], out: Path, merged: Merged) -> None:
+    """Each shard knows the whole plan, so that a part which is not among `folders` is missed."""
+    planned: dict[str, str] = {}
+    for folder in folders:
+        try:
+            planned |= read_planned(folder)
+        except ValueError as error:
+            merged.remarks.append(str(error))
+    if planned:
+        write_planned(out, planned)
 
 
 def _write_experiment(folders: list[Path], out: Path, merged: Merged) -> None:

@@ -41,6 +41,7 @@ MISTAKES = {
     "negative size": ('name = "a"\n[grid]\nbatch = [16, -4]', ["grid.batch = -4", "must be above 0"]),
     "zero size": ('name = "a"\n[grid]\ntime_steps = [0]', ["grid.time_steps = 0", "must be above 0"]),
     "a phase": ('name = "a"\n[measure]\nphases = ["stp"]', ["measure.phases = 'stp'", "did you mean 'step'"]),
+    "no step": ('name = "a"\n[measure]\nphases = ["inference"]', ["measure.phases = ['inference']", "must have 'step'"]),
     "no phase": ('name = "a"\n[measure]\nphases = []', ["measure.phases = []", "is empty"]),
     "zero layers": ('name = "a"\n[grid]\nlayers = [0]', ["grid.layers = 0", "must be above 0"]),
     "size is a boolean": ('name = "a"\n[grid]\nneurons = [true]', ["grid.neurons = True", "whole number"]),

@@ -94,4 +94,18 @@ def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path)
     (tmp_path / "experiment.json").write_text("[]")
     (tmp_path / "environment-x.json").write_text("{}")
     found = result_set(tmp_path, [])
-    assert (found.config, found.packages, found.newest) == ("", {}, "")
+    assert (found.config, found.packages, found.newest, found.unreadable) == ("", {}, "", [])
+
+
+@pytest.mark.parametrize("name", ["experiment.json", "environment-x.json", "planned.json"])
+@pytest.mark.parametrize("content", [b"{ half of it", b"\xff\xfe"])
+def test_what_is_no_json_is_told_of(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    (sentence,) = result_set(tmp_path, []).unreadable
+    assert sentence.startswith(f"{tmp_path / name} cannot be read: ")
+
+
+@pytest.mark.parametrize("content", ["[]", '{"a": 1}', "3"])
+def test_a_plan_that_is_none(tmp_path, content):
+    (tmp_path / "planned.json").write_text(content)
+    assert result_set(tmp_path, []).unreadable == [f"{tmp_path / 'planned.json'} is no list of planned cases"]

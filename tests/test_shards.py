@@ -82,6 +82,18 @@ def test_three_parts_merged_are_the_whole(runs):
     assert compared.exit_code == 0, compared.stdout
 
 
+def test_a_part_that_is_not_there_is_missed(runs):
+    snnbench, whole, parts = runs
+    merged = snnbench("merge", *(part.folder for part in parts[:2]), "--out", "two", out="two")
+    lost = {record["case_id"] for record in parts[2].records}
+    told = f"{len(lost)} planned cases have no record yet: "
+    assert told in merged.stderr and told in snnbench("report", "two").stderr
+    assert f"Missing: {len(lost)} planned cases without a record" in (merged.folder / "report.html").read_text()
+    assert "no record yet" not in snnbench("report", whole.folder).stderr
+    back = snnbench("merge", "two", parts[2].folder, "--out", "three")
+    assert "no record yet" not in back.stderr and lost
+
+
 def test_the_report_is_the_whole_ones(runs, tmp_path):
     """The same records, dealt out to three folders as shards do and merged: the same bytes."""
     snnbench, whole, parts = runs
@@ -114,6 +126,7 @@ def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
     [
         (["part-1", "nothing", "--out", "new"], "nothing: is no result folder: it has no records"),
         (["part-1", "--out", "part-2"], "part-2: has records already; choose another --out"),
+        (["part-1", "--out", "odd.toml/new"], "odd.toml/new: cannot be a result folder: Not a directory"),
     ],
 )
 def test_a_mistake_in_merging_is_one_sentence(runs, arguments, sentence):

@@ -1,6 +1,7 @@
 """`snnbench check`: the proof alone."""
 
 import json
+from collections import defaultdict
 from typing import Annotated
 
 import typer
@@ -75,9 +76,12 @@ def check(
         print(json.dumps([result.as_dict() for result in results], indent=1))
     else:
         console.print(_table(results))
+        faults: dict[str, list[str]] = defaultdict(list)
         for result in results:
             if result.status not in ("ok", "unsupported"):
-                console.print(f"[red]{result.name}[/]: {escape(result.reason or result.status)}", soft_wrap=True)
+                faults[result.reason or result.status].append(result.name)
+        for reason, names in faults.items():
+            console.print(f"[red]{escape(', '.join(names))}[/]: {escape(reason)}", soft_wrap=True)
     raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
 
 

@@ -9,9 +9,11 @@ from rich.markup import escape
 from .. import exit_codes
 from ..config import ConfigError
 from ..merge import merge_folders
+from ..planned import in_short
 from ..report.files import read_results, write_report
 from ..report.terminal import print_tables
 from .console import messages, output
+from .options import make_writable
 
 
 def merge(
@@ -25,10 +27,11 @@ def merge(
     for folder in folders:
         if not (folder / "records").is_dir():
             raise ConfigError(f"{folder}: is no result folder: it has no records")
+    make_writable(out)
     merged = merge_folders(folders, out)
-    for sentence in merged.remarks:
-        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     results = read_results([out])
+    for sentence in [*merged.remarks, *([in_short(results.missing)] if results.missing else [])]:
+        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(exit_codes.NOTHING)

@@ -1,5 +1,6 @@
 """Options that several verbs share, and what they have in common behind them."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +43,16 @@ def adapter_files(references: list[str]) -> list[str]:
 def default_folder(experiment: Experiment, shard: Shard) -> Path:
     part = "" if shard == Shard() else f"-{shard.index}-of-{shard.count}"
     return Path("results/local") / f"{experiment.name}{part}"
+
+
+def make_writable(folder: Path) -> None:
+    """Make a result folder if need be. Raises ConfigError where nothing could be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be a result folder: {error.strerror}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{folder}: cannot be written to; choose another --out")
 
 
 def tell_left_out(adapters: dict[str, dict]) -> None:

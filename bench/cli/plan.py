@@ -7,6 +7,7 @@ from rich.table import Table
 
 from ..machine import describe_machine
 from ..plan import estimate_seconds
+from ..planned import sizes
 from ..report import units
 from ..runner import Runner
 from ..shard import parse_shard
@@ -50,10 +51,10 @@ def plan(
         table.add_column(name, no_wrap=name != "state")
     for item, entry in zip(planned, entries, strict=True):
         case = item.case
-        sizes = f"N={case.neurons} T={case.time_steps} B={case.batch} L={case.layers}"
         left = f", {entry['rounds_left']} rounds" if entry["rounds_left"] else ""
         state = entry["state"] + (f": {item.reason}" if item.reason else left)
-        table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes, case.precision, case.device, state)
+        about = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device)
+        table.add_row(*about, state)
     console = output()
     console.print(table)
     console.print(f"{len(planned)} cases, {measure.rounds} rounds, about {units.duration(seconds)} (an estimate), into {folder}")

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from ..config import ConfigError, nearest
 from ..exit_codes import NOTHING
+from ..planned import in_short
 from ..report.csv_table import columns_of, csv_text
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
@@ -17,6 +18,7 @@ from ..report.markdown import markdown_text
 from ..report.matrix import matrix_text
 from ..report.terminal import print_tables
 from .console import messages, output
+from .options import make_writable
 
 
 class Format(StrEnum):
@@ -53,6 +55,8 @@ def report(
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(NOTHING)
+    if results.missing:
+        messages().print(escape(f"snnbench: {in_short(results.missing)}"), soft_wrap=True)
     _check_baseline(baseline, results)
     if format is Format.MARKDOWN:
         print(markdown_text(results.rows), end="")
@@ -65,6 +69,7 @@ def report(
     else:
         theirs = read_published(published) if published else []
         target = out or folders[0]
+        make_writable(target)
         write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs, baseline)
         console = output()
         print_tables(results.rows, console)

@@ -1,7 +1,6 @@
 """`snnbench run`: plan, prove, measure, write."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from ..config import ConfigError, Experiment
 from ..executor import Executor
 from ..machine import describe_machine
 from ..plan import PlannedCase
+from ..planned import full_name, write_planned
 from ..report.files import Results, read_results, write_report
 from ..report.rows import comparison_group
 from ..report.terminal import print_tables
@@ -20,7 +20,7 @@ from ..runner import Runner
 from ..shard import Shard, parse_shard
 from ..store import write_atomically
 from .console import messages, output
-from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, load_plan
+from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, load_plan, make_writable
 from .progress import Progress
 
 
@@ -39,12 +39,7 @@ def run(
     experiment, planned, workers = load_plan(config, settings, only, adapter, executor)
     folder = out or default_folder(experiment, part)
     mine = part.of(planned)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{folder}: cannot be a result folder: {error.strerror}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"{folder}: cannot be written to; choose another --out")
+    make_writable(folder)
     try:
         results, interrupted = _run(folder, experiment, planned, len(mine), fresh, part, workers)
     except OSError:
@@ -68,6 +63,7 @@ def _run(
     measure = experiment.measure
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
+        write_planned(folder, {item.id: full_name(item.case) for item in planned})
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
             facts = {key: value for key, value in environment.items() if key != "executor"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..planned import without_record
 from ..store import read_records, write_atomically
 from .coverage import Conditions
 from .csv_table import csv_text
@@ -16,28 +17,31 @@ from .rows import Row, rows_of
 
 @dataclass
 class Results:
-    """Rows of one or more result folders, a sentence for each file that could not be read, and what the folders are."""
+    """Rows of one or more result folders, a sentence for each file that could not be read, what the folders are, and the names
+    of cases that they were to hold and do not."""
 
     rows: list[Row]
     unreadable: list[str]
     sets: list[ResultSet] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
 
 def read_results(folders: list[Path]) -> Results:
     """What the records in `folders` say."""
-    records, unreadable, sets = [], [], []
+    records, unreadable, sets, planned = [], [], [], {}
     for folder in folders:
         found, bad = read_records(folder)
         records += found
-        unreadable += bad
         sets.append(result_set(folder, [record.started_at for record in found]))
-    return Results(rows_of(records), unreadable, sets)
+        unreadable += [*bad, *sets[-1].unreadable]
+        planned |= sets[-1].planned
+    return Results(rows_of(records), unreadable, sets, without_record(planned, records))
 
 
 def write_report(folder: Path, name: str, results: Results, theirs: list[Published] = (), baseline: str = "") -> None:
     """`results.csv` and `report.html` in `folder`, which is made if need be."""
     write_atomically(folder / "results.csv", csv_text(results.rows))
-    page = html_text(results.rows, name, results.unreadable, results.sets, theirs, baseline)
+    page = html_text(results.rows, name, results.unreadable, results.sets, theirs, baseline, results.missing)
     write_atomically(folder / "report.html", page)
 
 

@@ -33,11 +33,13 @@ def html_text(
     sets: list[ResultSet] = (),
     theirs: list[Published] = (),
     baseline: str = "",
+    missing: list[str] = (),
 ) -> str:
     """The whole report of `rows` (as `rows_of` gives them).
 
     `unreadable` are sentences about files that were skipped, `sets` the folders that the rows are from, `theirs` published
-    figures to lay beside them, and `baseline` the framework variant that times are compared with at first.
+    figures to lay beside them, `baseline` the framework variant that times are compared with at first, and `missing` the names
+    of planned cases without a record.
     """
     conditions = Conditions(rows)
     table = Table(rows, conditions, baseline)
@@ -54,7 +56,7 @@ def html_text(
         hashes=[_hash(script) for script in scripts],
         payload=_payload(table, figures),
         header=header(rows, conditions),
-        trust=trust(rows, conditions, values, unreadable),
+        trust=trust(rows, conditions, values, unreadable, missing),
         sets=sets,
         fixed=conditions.fixed,
         coverage=coverage(rows, conditions),

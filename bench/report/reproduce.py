@@ -1,22 +1,27 @@
 """How to measure the same again: a result folder's experiment as a config, and the command."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..config import Experiment
+from ..planned import read_planned
 
 
 @dataclass
 class ResultSet:
-    """A result folder: how many records it has and from when, the experiment as TOML, and its environments' packages."""
+    """A result folder: how many records it has and from when, the experiment as TOML, its environments' packages, the names of
+    planned cases by their ids, and a sentence for each file that could not be read."""
 
     name: str
     records: int
     newest: str
     config: str = ""
     packages: dict[str, dict[str, str]] = field(default_factory=dict)
+    planned: dict[str, str] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
 
     @property
     def command(self) -> str:
@@ -24,19 +29,23 @@ class ResultSet:
 
 
 def result_set(folder: Path, started: list[str]) -> ResultSet:
-    """What lies in `folder` besides its records, which began at the times `started`. What cannot be read is left out."""
+    """What lies in `folder` besides its records, which began at the times `started`. What is no JSON is told of."""
     found = ResultSet(folder.resolve().name, len(started), max(started, default=""))
-    try:
-        experiment = Experiment.model_validate(_given(json.loads((folder / "experiment.json").read_text(encoding="utf-8"))))
-        found.config = as_toml(experiment)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    for path in sorted(folder.glob("environment-*.json")):
+    for path in sorted([*folder.glob("experiment.json"), *folder.glob("environment-*.json")]):
         try:
-            environment = json.loads(path.read_text(encoding="utf-8"))
-            found.packages[f"{environment['name']} {environment['hash']}"] = environment["packages"]
-        except (OSError, ValueError, KeyError, TypeError):
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            found.unreadable.append(f"{path} cannot be read: {error}")
             continue
+        with suppress(ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
+            if path.name == "experiment.json":
+                found.config = as_toml(Experiment.model_validate(_given(content)))
+            else:
+                found.packages[f"{content['name']} {content['hash']}"] = content["packages"]
+    try:
+        found.planned = read_planned(folder)
+    except ValueError as error:
+        found.unreadable.append(str(error))
     return found
 
 

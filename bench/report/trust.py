@@ -44,7 +44,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def trust(rows: list[Row], conditions: Conditions, columns: dict[int, dict], unreadable: list[str]) -> list[dict]:
+def trust(
+    rows: list[Row], conditions: Conditions, columns: dict[int, dict], unreadable: list[str], missing: list[str]
+) -> list[dict]:
     """Sentences, each `good`, a `note` or a reason to `doubt`, with the rows that it is about."""
     ranked = [row for row in rows if row.rankable]
     names = conditions.name
@@ -95,6 +97,9 @@ def trust(rows: list[Row], conditions: Conditions, columns: dict[int, dict], unr
         say(kind, text)
     if unreadable:
         say("doubt", f"Left out: {_count(len(unreadable), 'file')} that could not be read.", unreadable)
+    if missing:
+        told = "the run was interrupted, or a part of it is elsewhere"
+        say("doubt", f"Missing: {_count(len(missing), 'planned case')} without a record: {told}.", missing)
     return sentences
 
 
