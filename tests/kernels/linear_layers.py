@@ -44,7 +44,7 @@ def results(module, x):
     """(spikes, gradients by x, weight and bias) in float64."""
     x = x.detach().clone().requires_grad_()
     spikes = module(x)
-    spikes.backward(UPSTREAM.to(spikes.dtype))
+    spikes.backward(UPSTREAM.to(spikes))
     bias = module.linear.bias
     return [t.detach().double() for t in (spikes, x.grad, module.linear.weight.grad, *([] if bias is None else [bias.grad]))]
 
