@@ -56,7 +56,7 @@ def backward(told, x: Tensor | None, weight, bias, kept: Kept, grad_spikes: Tens
 def _backward_at_once(told, x, weight, bias, operands, kept, grad_spikes, needed):
     parts = None
     if needed[1] and operands.takes_parts and backends.module(told.neuron.backend).WRITES_PARTS:
-        parts = tuple(torch.empty_like(kept.currents, dtype=torch.bfloat16) for _ in range(3))
+        parts = kept.currents.new_empty((3, *kept.currents.shape), dtype=torch.bfloat16)
     of_currents = [needed[0] or (needed[1] and parts is None), False, False, needed[2]]
     saved, upstream = (kept.currents, operands.scale, bias, kept.checkpoints), (grad_spikes, None, None)
     g, _, _, by_bias = run_backward(told.neuron, *saved, *upstream, of_currents, parts)

@@ -79,6 +79,6 @@ class Backward:
     """Σ_t e[t], float32, inner: summed over all but the channel this is the gradient of shift."""
     sum_by_current: torch.Tensor | None
     """Σ_t e[t]·(x[t] − center), float32, inner: likewise the gradient of scale."""
-    grad_parts: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
-    """bfloat16 (T, *inner): what is, or would be, in a float32 grad_currents as an exact sum, each part the rest rounded to
-    nearest: operands of a tensor core (see `linear.splits.bf16_triple`). For spellings that say WRITES_PARTS."""
+    grad_parts: torch.Tensor | None = None
+    """bfloat16 (3, T, *inner): what is, or would be, in a float32 grad_currents as an exact sum of three, each the rest rounded
+    to nearest: operands of a tensor core (see `linear.splits.bf16_triple`). For spellings that say WRITES_PARTS."""

@@ -79,8 +79,8 @@ class Plan:
 PLANS: dict[tuple, Plan] = {}
 """By everything that a plan depends on: making one takes longer than a small kernel."""
 
-WRITES_PARTS = False
-"""Whether `Backward.grad_parts` is written. Three more arrays to write made NVRTC 13.5 spill on sm_90, with 255 registers."""
+WRITES_PARTS = True
+"""Whether `Backward.grad_parts` is written."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
@@ -111,11 +111,13 @@ def prepare_forward(call: Forward) -> Launch:
 
 
 def prepare_backward(call: Backward) -> Launch:
-    mix = call.mix if call.mix is not None and call.grad_currents is not None else (None, None, None)
+    written = call.grad_currents is not None or call.grad_parts is not None
+    mix = call.mix if call.mix is not None and written else (None, None, None)
     stepped = {
         "grad_spikes": call.grad_spikes,
         "grad_trace": call.grad_trace,
         "grad_currents": call.grad_currents,
+        "part": None if call.grad_parts is None else call.grad_parts[0],
         "currents": call.currents,
         "checkpoints": call.checkpoints,
     }
@@ -131,18 +133,22 @@ def prepare_backward(call: Backward) -> Launch:
         "sum_error": call.sum_error,
         "sum_by_current": call.sum_by_current,
     }
-    return prepare("lif_backward", plan_backward, call.spec, call.currents, stepped, inner)
+    distance = () if call.grad_parts is None else (call.grad_parts.stride(0),)
+    return prepare("lif_backward", plan_backward, call.spec, call.currents, stepped, inner, numbers=distance)
 
 
-def prepare(kernel: str, make: Callable, spec: NeuronSpec, currents: Tensor, stepped: dict, inner: dict, *options) -> Launch:
-    """The launch for tensors by name: of a plan that is known already, or that `make(Task, *options)` finds."""
+def prepare(
+    kernel: str, make: Callable, spec: NeuronSpec, currents: Tensor, stepped: dict, inner: dict, *options, numbers: tuple = ()
+) -> Launch:
+    """The launch for tensors by name: of a plan that is known already, or that `make(Task, *options)` finds. `numbers` come
+    after the tensors."""
     given = [*stepped.values(), *inner.values()]
     known = tuple(None if t is None else (t.dtype, t.stride(), t.data_ptr() % 16) for t in given)
-    key = (kernel, spec, currents.shape, known, options)
+    key = (kernel, spec, currents.shape, known, options, numbers)
     if key not in PLANS:
         if len(PLANS) >= 4096:
             PLANS.clear()
-        PLANS[key] = make(Task(kernel, spec, stepped, inner, len(currents), *options), *options)
+        PLANS[key] = make(Task(kernel, spec, stepped, inner, len(currents), numbers, *options), *options)
     return PLANS[key].launch([t for t in given if t is not None], currents.device)
 
 
@@ -160,8 +166,9 @@ def plan_backward(task: "Task") -> Plan:
     width, ahead = backward_shape(task.sequences, task.dense("currents", 2), item_bytes)
     # Said to be 3 where registers allow 384 threads a processor: left to itself the compiler spills to fit more.
     x_is_kept = task.inner["mix_error"] is not None or task.inner["sum_by_current"] is not None
-    light = width == 1 and len(item_bytes) <= 2 and not x_is_kept and block_size(task.groups(width)) == 128
-    return task.plan(width, {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 3 if light else 1})
+    few_values = len(item_bytes) <= 2 and not x_is_kept and task.stepped["part"] is None
+    light = width == 1 and few_values and block_size(task.groups(width)) == 128
+    return task.plan(width, {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 3 if light else 1}, strided=("part",))
 
 
 def forward_width(sequences: int, wide: bool, bits: bool) -> int:
@@ -207,9 +214,11 @@ class Task:
         stepped: dict[str, Tensor | None],
         inner: dict[str, Tensor | None],
         steps: int,
+        numbers: tuple[int, ...] = (),
         keep_last: bool = False,
     ):
         self.kernel, self.spec, self.stepped, self.inner, self.steps = kernel, spec, stepped, inner, steps
+        self.numbers = numbers
         first = {"currents": stepped["currents"]}
         layout, self.strides = walk({**first, **stepped}, inner, keep_last)
         self.sizes, self.sequences = layout.sizes, layout.count
@@ -254,7 +263,8 @@ class Task:
             macros[f"LIF_{name.upper()}"] = ABSENT if tensor is None else STRIDED
             if tensor is not None:
                 strides.append(self.strides[name][-self.dims :])
-        numbers = (self.steps, groups, *self.sizes[-self.dims :], *map(ctypes.c_float, neuron_numbers(self.spec)))
+        of_walk = (self.steps, groups, *self.sizes[-self.dims :])
+        numbers = (*self.numbers, *of_walk, *map(ctypes.c_float, neuron_numbers(self.spec)))
         return Plan(nvrtc.Program(self.kernel, tuple(macros.items())), -(-groups // block), block, tuple(strides), numbers)
 
 

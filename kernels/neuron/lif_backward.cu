@@ -4,7 +4,8 @@
 //   e = gs sigma'(v) + gv + gp rho(v);  gp = decay e;  out = a e + b (x - center) + c
 //
 // with a = scale, b = c = 0 unless LIF_MIX_ERROR; the sums over time of e and e (x - center) stay in registers.
-// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice.
+// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice. Three bfloat16
+// parts that add up to out are 6 more, or in its place.
 //
 // A chunk's x, gs and gv are loaded before any of them is used, with LIF_AHEAD those of the next chunk while this one is
 // computed: a load takes several hundred cycles. Strides: lif_sequences.h.
@@ -23,6 +24,9 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
 #if LIF_GRAD_CURRENTS
     LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents),
+#endif
+#if LIF_PART
+    LIF_STEPPED_TENSOR(LifBfloat, part),
 #endif
     LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
 #if LIF_SCALE
@@ -49,6 +53,9 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
 #if LIF_SUM_BY_CURRENT
     LIF_INNER_TENSOR(float, sum_by_current),
+#endif
+#if LIF_PART
+    long long next_part,
 #endif
     long long steps, long long groups, LIF_STRIDES(size), float decay, float threshold, float subtracted, float slope) {
   const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x;
@@ -93,6 +100,9 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
 #if LIF_GRAD_CURRENTS
   LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);
+#endif
+#if LIF_PART
+  LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);  // of the first; three pointers would take more registers than there are
 #endif
 
   // What is loaded for one chunk, before any of it is used.
@@ -166,6 +176,15 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #if LIF_GRAD_CURRENTS
     if (is_step) lif_store<LIF_GRAD_CURRENTS>(grad_currents_at, grad_currents_last, place, out);
     grad_currents_at -= grad_currents_step;
+#endif
+#if LIF_PART
+    float parts[3][LIF_WIDTH];
+#pragma unroll
+    for (int i = 0; i < LIF_WIDTH; ++i) lif_split(out[i], parts[0][i], parts[1][i], parts[2][i]);
+#pragma unroll
+    for (int k = 0; k < 3; ++k)
+      if (is_step) lif_store<LIF_PART>(part_at + k * next_part, part_last, place, parts[k]);
+    part_at -= part_step;
 #endif
   };
   // Steps beyond `count` are computed like any other and change nothing: branches would keep the compiler from overlapping.

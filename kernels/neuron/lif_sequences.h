@@ -57,6 +57,22 @@ LIF_DEVICE void lif_encode(float x, LifHalf& to) { to.bits = lif_to_half(x); }
 LIF_DEVICE void lif_encode(float x, LifBfloat& to) { to.bits = lif_to_bfloat(x); }
 LIF_DEVICE void lif_encode(float x, LifByte& to) { to.bits = (unsigned char)x; }
 
+// x as three bfloat16 that add up to it; what is not finite stays in the first of them, whose largest is the type's.
+LIF_DEVICE float lif_rounded(float x) {
+  LifBfloat stored;
+  lif_encode(x, stored);
+  return lif_decode(stored);
+}
+LIF_DEVICE void lif_split(float x, float& first, float& second, float& third) {
+  const float largest = 3.3895313892515355e38f;
+  const bool finite = x - x == 0.0f;
+  first = lif_rounded(!finite ? x : x > largest ? largest : x < -largest ? -largest : x);
+  float rest = finite ? x - first : 0.0f;
+  second = lif_rounded(rest);
+  rest = rest - second;
+  third = lif_rounded(rest);
+}
+
 // Parameters: a kernel is handed plain numbers (structs cannot be passed), so strides are named one by one.
 #if LIF_DIMS == 1
 #define LIF_STRIDES(name) long long name##_last

@@ -124,7 +124,7 @@ def backward_launch(call: Backward) -> Launch:
         "grad_spikes": call.grad_spikes,
         "grad_trace": call.grad_trace,
         "grad_x": call.grad_currents,
-        **dict(zip(PARTS, call.grad_parts or (None, None, None), strict=True)),
+        **dict(zip(PARTS, (None, None, None) if call.grad_parts is None else call.grad_parts, strict=True)),
     }
     a, b, c = call.mix or (None, None, None)
     inner = {"scale": call.scale, "shift": call.shift, "center": call.center, "a": a, "b": b, "c": c}

@@ -32,7 +32,7 @@ def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100
     return cuda_spelling.prepare_forward(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
 
 
-def backward_program(count: int, dtype=torch.float32, spec=None, everything: bool = False) -> nvrtc.Program:
+def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.Program:
     x = torch.empty(100, 16, count // 16, dtype=dtype)
     over = channel(0, x, 1) if everything else None
     inner = torch.empty(16, count // 16)
@@ -51,6 +51,7 @@ def backward_program(count: int, dtype=torch.float32, spec=None, everything: boo
         grad_state=inner if everything else None,
         sum_error=inner,
         sum_by_current=inner if everything else None,
+        grad_parts=x.new_empty((3, *x.shape), dtype=torch.bfloat16) if parts else None,
     )
     return cuda_spelling.prepare_backward(call).program
 
@@ -67,6 +68,8 @@ VARIANTS = {
     "backward float32 few": (lambda: backward_program(FEW), 64, 168, 32),
     "backward float32 many": (lambda: backward_program(MANY), 24, 168, 32),
     "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 24, 208, 32),
+    "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 248, 32),
+    "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 24, 248, 32),
     "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 24, 255, 32),
 }
 

@@ -12,8 +12,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cuda_emulation
-from cuda_checks import channel, check_backward, check_forward, currents, forward_call, upstream
+from cuda_checks import assert_untouched, channel, check_backward, check_forward, currents, forward_call, guarded, upstream
 
+from snnbench.kernels.linear.splits import bf16_triple
 from snnbench.kernels.neuron import cuda, nvrtc, reference
 from snnbench.kernels.neuron.calls import Backward
 from snnbench.kernels.neuron.layout import Unwalkable
@@ -163,6 +164,37 @@ def test_only_what_is_needed_is_written(needed):
     check_backward(NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), mix=mixed)
 
 
+def check_parts(whole: bool) -> None:
+    """The parts are those of splitting the gradient afterwards, beside it or in its place."""
+    x = currents(70, 3, 10)
+    gs, gv = upstream(x), upstream(x, seed=4)
+    gv[40, 0, 1], gv[69, 1, 2], gv[69, 1, 3] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
+    kept = forward_call(NeuronSpec(), x)
+    reference.forward(kept)
+    absent = dict.fromkeys(("scale", "shift", "grad_final", "center", "mix", "grad_state", "sum_error", "sum_by_current"))
+    upstreams = {"grad_spikes": gs, "grad_trace": gv}
+    given = {"spec": NeuronSpec(), "currents": x, "checkpoints": kept.checkpoints, **upstreams, **absent}
+    alone = Backward(**given, grad_currents=torch.empty_like(x))
+    parts = guarded(x.expand(3, *x.shape).contiguous(), torch.bfloat16)
+    call = Backward(**given, grad_currents=guarded(x) if whole else None, grad_parts=parts)
+    for each in (alone, call):
+        cuda.backward(each, cuda_emulation.launch)
+    if whole:
+        assert_untouched(call.grad_currents)
+        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+    assert_untouched(parts)
+    for found, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
+        torch.testing.assert_close(found.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_gradient_split_as_it_is_written(whole, width, monkeypatch):
+    monkeypatch.setattr(cuda, "PLANS", {})
+    monkeypatch.setattr(cuda, "backward_shape", lambda *_: (width, True))
+    check_parts(whole)
+
+
 @pytest.mark.parametrize("given", ["grad_trace", "grad_final"])
 def test_gradient_of_one_output(given):
     x = currents(40, 3, 5)
@@ -269,8 +301,20 @@ BACKWARD_FAULTS = [
 ]
 
 
+PARTS_FAULTS = [
+    ("rest = rest - second;", ""),
+    ("place, parts[k]", "place, parts[0]"),
+    ("k * next_part", "k * 0"),
+    ("finite ? x - first : 0.0f", "x - first"),
+    ("x > largest ? largest :", ""),
+]
+
+
 @pytest.mark.parametrize(
-    "check, fault", [(check_forward, f) for f in FORWARD_FAULTS] + [(check_backward, f) for f in BACKWARD_FAULTS]
+    "check, fault",
+    [(check_forward, f) for f in FORWARD_FAULTS]
+    + [(check_backward, f) for f in BACKWARD_FAULTS]
+    + [(lambda *_: check_parts(True), f) for f in PARTS_FAULTS],
 )
 def test_planted_faults_are_noticed(check, fault, monkeypatch):
     right, wrong = fault
@@ -284,9 +328,9 @@ def test_planted_faults_are_noticed(check, fault, monkeypatch):
     monkeypatch.setattr(nvrtc.Program, "source", faulty)
     monkeypatch.setattr(cuda_emulation, "library", cuda_emulation.library.__wrapped__)
     x = currents(102, 3, 5)
-    with pytest.raises(AssertionError, match=r"spikes|checkpoints|trace|grad_currents|sum_error|written beside"):
+    with pytest.raises(AssertionError, match=r"spikes|checkpoints|trace|grad_currents|sum_error|part|written beside"):
         check(NeuronSpec(), x, **({"grad_spikes": upstream(x), "grad_final": upstream(x[0])} if check is check_backward else {}))
-    assert planted == [True]
+    assert planted and all(planted)
 
 
 def test_depth_and_width_follow_the_size():

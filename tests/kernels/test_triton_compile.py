@@ -83,7 +83,7 @@ def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everythi
             grad_state=inner,
             sum_error=inner,
             sum_by_current=inner,
-            grad_parts=tuple(torch.empty_like(x, dtype=torch.bfloat16) for _ in range(3)) if parts else None,
+            grad_parts=x.new_empty((3, *x.shape), dtype=torch.bfloat16) if parts else None,
         )
     )
 

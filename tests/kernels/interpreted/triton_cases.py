@@ -258,8 +258,8 @@ def test_offsets_beyond_32_bits():
     assert torch.equal(call.trace, expected.trace)
 
 
-def parts_like(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return tuple(torch.full_like(x, math.nan, dtype=torch.bfloat16) for _ in range(3))
+def parts_like(x: torch.Tensor) -> torch.Tensor:
+    return torch.full((3, *x.shape), math.nan, dtype=torch.bfloat16)
 
 
 @pytest.mark.parametrize(("shape", "whole"), [((33, 5, 7), True), ((40, 2, 16), False)], ids=str)
@@ -283,7 +283,7 @@ def test_a_gradient_split_as_it_is_written(shape, whole):
 def test_parts_that_lie_in_another_order_than_the_currents():
     x = currents(5, 3, 2, 2, 2)
     call = backward_call(check_forward(forward_call(NEURONS["hard"], x)))
-    parts = tuple(t.permute(0, 4, 2, 1, 3).contiguous().permute(0, 3, 2, 4, 1) for t in parts_like(x))
+    parts = parts_like(x).permute(0, 1, 5, 3, 2, 4).contiguous().permute(0, 1, 4, 3, 5, 2)
     call = replace(call, grad_parts=parts)
     run(spelling.backward, call)
     assert torch.equal(sum(part.float() for part in parts), call.grad_currents)
