@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -204,6 +205,32 @@ def test_colour_shape_and_dashes_keep_fifty_variants_apart():
         assert len({(s[theme], s["shape"]) for s in found.values()}) == 50
     assert len(set(map(len, (PALETTES["light"], SHAPES, DASHES)))) == 3
     assert looks(["v3"], found, "dark")["colours"] == [PALETTES["dark"][3]]
+
+
+SEEN_AS = {
+    "all cones": np.eye(3),
+    "no red ones": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+    "no green ones": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+}
+"""Linear RGB as it looks to somebody (Machado, Oliveira and Fernandes 2009)."""
+
+
+def lab(colours, sight) -> np.ndarray:
+    """CIELAB (D65) of `#rrggbb` colours as `sight` has them."""
+    values = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x, y, z = (np.clip(linear @ sight.T, 0, 1) @ to_xyz.T / [0.9505, 1, 1.089]).T
+    x, y, z = (np.where(part > 0.008856, np.cbrt(part), 7.787 * part + 16 / 116) for part in (x, y, z))
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+@pytest.mark.parametrize("sight", SEEN_AS)
+@pytest.mark.parametrize("theme", PALETTES)
+def test_colours_stay_apart_for_everybody(theme, sight):
+    seen = lab(PALETTES[theme], SEEN_AS[sight])
+    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 1e3 * np.eye(len(seen))
+    assert apart.min() > 15, "a difference of 15 in CIELAB is seen at a glance"
 
 
 def test_names_in_a_specification_are_replaced_and_nothing_else():

@@ -1,17 +1,22 @@
-"""The README's tables are made from committed records, never typed. `python tests/test_readme.py` writes it anew."""
+"""The README's tables and pictures are made from committed records. `python tests/test_readme.py` makes them anew."""
 
 import re
 from pathlib import Path
 
 from snnbench.adapters.registry import BUILT_IN
+from snnbench.report.coverage import Conditions
+from snnbench.report.figures import Table
+from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
 from snnbench.report.lean import memory_text
 from snnbench.report.markdown import markdown_text
 from snnbench.report.matrix import matrix_text
+from snnbench.report.plots import drawings, paper_spec
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- (table|coverage|memory): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+EXAMPLE = ROOT / "results" / "example"
 TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text}
 
 
@@ -25,10 +30,26 @@ def generated(text: str) -> str:
     return BLOCK.sub(table, text)
 
 
+def pictures() -> dict[Path, bytes]:
+    """Who is fastest at a step in the example set, a picture for each precision."""
+    rows = read_results([EXAMPLE]).rows
+    table = Table(rows, Conditions(rows))
+    figure = winners(table)
+    steps = [panel for panel in figure.panels if panel.where["phase"] == "step"]
+    return {EXAMPLE / f"winners-{p.where['precision']}.svg": drawings(paper_spec(figure, p, table))[".svg"] for p in steps}
+
+
 def test_tables_are_generated_from_committed_records():
     text = README.read_text(encoding="utf-8")
     assert {match[2] for match in BLOCK.finditer(text)} == set(TEXT)
     assert text == generated(text)
+
+
+def test_pictures_are_drawn_from_committed_records():
+    drawn = pictures()
+    assert set(EXAMPLE.glob("*.svg")) == set(drawn)
+    for path, content in drawn.items():
+        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in README.read_text(encoding="utf-8"), path.name
 
 
 def test_every_framework_has_its_line_and_none_has_failed():
@@ -56,3 +77,5 @@ def test_every_config_and_folder_named_exists():
 
 if __name__ == "__main__":
     README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, content in pictures().items():
+        path.write_bytes(content)

@@ -3,13 +3,19 @@
 from typing import Any
 
 PALETTES = {
-    "light": ("#0072b2", "#d55e00", "#009e73", "#b8559b", "#8a6d00", "#3ba1d8", "#202428", "#e69f00"),
-    "dark": ("#56a5e8", "#f28544", "#2fc597", "#e08cc4", "#d9c04a", "#8fd0f5", "#e4e7ea", "#f0b54d"),
+    "light": (
+        *("#0072b2", "#d55e00", "#009e73", "#901878", "#b49c54", "#c084fc"),
+        *("#54303c", "#c03c48", "#18309c", "#c090b4", "#30480c"),
+    ),
+    "dark": (
+        *("#56a5e8", "#f28544", "#2fc597", "#c03ca8", "#fcd848", "#6c6ce4"),
+        *("#fcd8fc", "#6c7848", "#f0f0c0", "#906078", "#b4fc84"),
+    ),
 }
-"""After Okabe and Ito; their yellow is darkened on white, and black turns white on black."""
+"""The first three after Okabe and Ito; the others are as far as can be from all before, also for those who see no red or green."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
-"""Numbers of colours, shapes and dashes without a common divisor: 56 variants differ in colour or shape."""
+"""Numbers of colours, shapes and dashes without a common divisor: 77 variants differ in colour or shape."""
 
 INKS = {
     "light": {"ink": "#1a1c1e", "muted": "#5b6268", "grid": "#e3e6e9", "page": "#ffffff", "band": "#e9ecef", "accent": "#0072b2"},
