@@ -12,7 +12,7 @@ PALETTES = {
         *("#fcd8fc", "#6c7848", "#f0f0c0", "#906078", "#b4fc84"),
     ),
 }
-"""The first three after Okabe and Ito; the others are as far as can be from all before, also for those who see no red or green."""
+"""Three after Okabe and Ito; the others are as far as can be from all before, also for those who see no red or green."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
 """Numbers of colours, shapes and dashes without a common divisor: 77 variants differ in colour or shape."""
