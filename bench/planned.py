@@ -34,7 +34,7 @@ def read_planned(folder: Path) -> dict[str, str]:
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise ValueError(f"{path} is no list of planned cases")
+        raise ValueError(f"{path} must hold the names of planned cases by their ids, in braces")
     return names
 
 

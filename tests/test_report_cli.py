@@ -108,4 +108,6 @@ def test_what_is_no_json_is_told_of(tmp_path, name, content):
 @pytest.mark.parametrize("content", ["[]", '{"a": 1}', "3"])
 def test_a_plan_that_is_none(tmp_path, content):
     (tmp_path / "planned.json").write_text(content)
-    assert result_set(tmp_path, []).unreadable == [f"{tmp_path / 'planned.json'} is no list of planned cases"]
+    assert result_set(tmp_path, []).unreadable == [
+        f"{tmp_path / 'planned.json'} must hold the names of planned cases by their ids, in braces"
+    ]

@@ -80,8 +80,8 @@ def check(
         for result in results:
             if result.status not in ("ok", "unsupported"):
                 faults[result.reason or result.status].append(result.name)
-        for reason, names in faults.items():
-            console.print(f"[red]{escape(', '.join(names))}[/]: {escape(reason)}", soft_wrap=True)
+        for reason, failed in faults.items():
+            console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
     raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
 
 

@@ -47,6 +47,8 @@ def default_folder(experiment: Experiment, shard: Shard) -> Path:
 
 def make_writable(folder: Path) -> None:
     """Make a result folder if need be. Raises ConfigError where nothing could be written."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: cannot be a result folder: it is a file")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

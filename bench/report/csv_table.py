@@ -86,11 +86,11 @@ def columns_of(row: Row) -> dict[str, object]:
     for phase in PHASES:
         figure = row.estimates.get(phase)
         figures = [figure.median, figure.low, figure.high] if figure else [None] * 3
-        figures += [row.median(phase, "enqueue"), row.median(phase, "device"), row.floor(phase), row.phase_status(phase)]
+        figures += [row.median(phase, "enqueue"), row.median(phase, "device"), row.floors.get(phase), row.phase_status(phase)]
         values |= dict(zip(_phase_columns(phase), figures, strict=True))
         memory = first.memory.get(phase, {})
         values |= {f"{phase}_{kind}_memory_bytes": memory.get(f"{kind}_bytes") for kind in ("peak", "extra")}
-    step, floor = row.estimates.get("step"), row.floor("step")
+    step, floor = row.estimates.get("step"), row.floors.get("step")
     sampled = first.parts["step"].samples if "step" in first.parts else None
     reserved = [figures.get("reserved_bytes") for figures in first.memory.values()]
     return values | {

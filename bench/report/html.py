@@ -122,6 +122,7 @@ def _payload(table: Table, figures: list[Figure]) -> Markup:
         "styles": styles(table.variants),
         "themes": {theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")},
         "baseline": table.baseline,
+        "timed": sorted({entry.variant for entry in table.entries if entry.shows("step")}),
     }
     text = json.dumps(payload, separators=(",", ":"), ensure_ascii=True, default=str)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

@@ -63,7 +63,7 @@ function read() {
     state.filters[select.name] = [...select.options].some((option) => option.value === asked) ? asked : standard(select.name);
   }
   state.frameworks = new Set(parts.getAll("framework").filter((name) => name in data.styles));
-  state.baseline = parts.get("baseline") in data.styles ? parts.get("baseline") : data.baseline;
+  state.baseline = data.timed.includes(parts.get("baseline")) ? parts.get("baseline") : data.baseline;
   state.view = parts.get("view") || "times";
   state.sort = (parts.get("sort") || "").replace(/^-/, "");
   state.down = (parts.get("sort") || "").startsWith("-");
@@ -98,7 +98,7 @@ function save(name, href) {
 }
 
 function start() {
-  form.elements.baseline.append(new Option("the fastest", ""), ...Object.keys(data.styles).map((name) => new Option(name, name)));
+  form.elements.baseline.append(new Option("the fastest", ""), ...data.timed.map((name) => new Option(name, name)));
   const boxes = Object.keys(data.styles).map((name) => element("label", {}, element("input", { type: "checkbox", value: name }), " " + name));
   document.getElementById("variants").append(...boxes);
   if (matchMedia("(max-width: 600px)").matches) form.querySelector("details").open = false;

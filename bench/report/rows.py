@@ -26,6 +26,8 @@ class Row:
     ratio: float | None = None
     """Step time over the best step time of the same group; None if the row may not be ranked."""
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
+    """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
 
     @property
     def first(self) -> Record:
@@ -71,10 +73,6 @@ class Row:
     def median(self, phase: str, clock: str) -> float | None:
         rounds = [samples for samples in self.rounds_of(phase, clock) if samples]
         return float(np.median([np.median(samples) for samples in rounds])) if rounds else None
-
-    def floor(self, phase: str) -> float | None:
-        floors = [record.parts[phase].floor_s for record in self.records if phase in record.parts]
-        return max((value for value in floors if value), default=None)
 
     def part_seconds(self, name: str) -> float | None:
         """Of the first round: the only cold one."""
@@ -145,6 +143,7 @@ def rows_of(records: list[Record]) -> list[Row]:
         groups[comparison_group(row)].append(row)
     for group in groups.values():
         _rank(group)
+        _set_floors(group)
     keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
 
     def place(row: Row) -> tuple:
@@ -162,6 +161,15 @@ def _rank(group: list[Row]) -> None:
     ranked = sorted((row for row in group if row.rankable), key=lambda row: row.estimates["step"].median)
     for place, row in enumerate(ranked, start=1):
         row.rank, row.ratio = place, row.estimates["step"].median / ranked[0].estimates["step"].median
+
+
+def _set_floors(group: list[Row]) -> None:
+    """Each worker measured its own ceilings, in its own library. What one of them reached, the hardware can do for all."""
+    for phase in PHASES:
+        timed = [row for row in group if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)]
+        floors = [record.parts[phase].floor_s for row in timed for record in row.records if phase in record.parts]
+        for row in timed:
+            row.floors[phase] = min(floor for floor in floors if floor)
 
 
 def _group_order(case: Case) -> tuple:

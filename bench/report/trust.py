@@ -55,7 +55,10 @@ def trust(
     def say(kind, text, items=()):
         sentences.append({"kind": kind, "text": text, "rows": list(items)})
 
-    proof = "Every ranked row was first proved to compute the same network as the float64 oracle: same spikes, same gradients."
+    proof = (
+        "Every ranked row was first proved to compute the same network as the float64 oracle: spikes and gradients agree within "
+        "the limits of its precision."
+    )
     say("good" if ranked else "doubt", f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip())
     if natives := [row for row in rows if row.sound and row.case.native]:
         told = "each framework's own neuron, proved to have the right time axis and held against no oracle"
@@ -70,7 +73,7 @@ def trust(
     if fast := refused["implausible"]:
         say("doubt", f"{_count(len(fast), 'case')} refused as faster than the hardware allows (implausible).", map(names, fast))
     if ranked and not any(refused.values()):
-        say("good", "Nothing was refused: no proof failed, and no time is below what the hardware allows.")
+        say("good", "Nothing was refused: no proof failed, and no time is implausibly far below the hardware's floor.")
     flags = defaultdict(list)
     for row in ranked:
         for flag in columns[id(row)]["quality"].split():
@@ -78,7 +81,11 @@ def trust(
     for flag, members in flags.items():
         word, told = FLAGS.get(flag, (flag, flag))
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
-        say("note", f"{word[0].upper()}{word[1:]} ({share}): {told}.", map(names, members))
+        say(
+            "doubt" if len(members) > len(ranked) / 2 else "note",
+            f"{word[0].upper()}{word[1:]} ({share}): {told}.",
+            map(names, members),
+        )
     if ranked and not flags:
         say("good", "No ranked row is flagged as unstable.")
     rounds = sorted({len(row.records) for row in ranked})

@@ -81,7 +81,7 @@ def _sentence(letter: str, at: float, seconds: float, low: int, high: int, befor
 
 def _spec() -> dict:
     x = {**log_x("$along", ""), "field": "x"}
-    x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1}
+    x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
     y = {**log_y("time per call", SECONDS), "field": "seconds"}
     colour = coloured(True, "$labels")
     transform = [
