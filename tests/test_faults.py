@@ -89,7 +89,8 @@ def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
 
 def test_nothing_but_results_is_left(faults):
     kinds = {re.sub(r"-[0-9a-f]{16}", "", path.name) for path in faults.folder.iterdir()}
-    assert kinds == {"experiment.json", "environment.json", "problems", "records", "report.html", "results.csv", "run.lock"}
+    files = {"experiment.json", "environment.json", "planned.json", "results.csv", "report.html", "run.lock"}
+    assert kinds == files | {"problems", "records"}
     assert not [path for path in faults.folder.rglob("*") if path.name.startswith(".") or "partial" in path.name]
 
 

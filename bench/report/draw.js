@@ -58,6 +58,7 @@ function valuesOf(panel, width) {
     ...("baseline" in names ? { baseline: state.baseline } : {}),
     points: pointsOf(panel),
     columns: Math.max(1, Math.floor(width / 170)),
+    cell: Math.max(88, Math.min(132, Math.floor((width - 64) / names.cells))),
     names_width: Math.min(190, Math.round(0.33 * width)),
     width: Math.max(width - 2, 200),
     height: (names.row || ROW) * (names.variants || []).length,

@@ -45,6 +45,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
         "width": COLUMN_WIDTH,
         "height": panel.names.get("row", ROW) * len(variants),
         "columns": 2,
+        "cell": 132,
         "names_width": 90,
     }
     if variants and all(variant in table.variants for variant in variants):

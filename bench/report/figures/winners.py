@@ -7,7 +7,8 @@ TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
     "“≈ name” means that the runner-up is not clearly slower: the interval of their ratio includes 1."
 )
-CELL = {"width": 132, "height": 78}
+CELL_HEIGHT = 78
+"""Its width, `$cell`, follows from the page's."""
 
 
 def winners(table: Table) -> Figure:
@@ -41,7 +42,10 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
 def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
     entries = [table.entries[point["row"]] for point in points]
     fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
-    names = {"variants": sorted({entry.variant for entry in entries})}
+    names = {
+        "variants": sorted({entry.variant for entry in entries}),
+        "cells": len({entry.values["neurons"] for entry in entries}),
+    }
     return Panel(table.title(where), where, points, fields, names)
 
 
@@ -60,11 +64,11 @@ def _spec() -> dict:
         lines,
     ]
     tooltip = hint(fastest="variant", time="time", memory="memory", not_clearly_slower="also", compared="of")
-    text = {"type": "text", "align": "center", "lineHeight": 13, "limit": CELL["width"] - 8}
+    text = {"type": "text", "align": "center", "lineHeight": 13, "limit": "$cell"}
     return {
         "$schema": SCHEMA,
-        "width": {"step": CELL["width"]},
-        "height": {"step": CELL["height"]},
+        "width": {"step": "$cell"},
+        "height": {"step": CELL_HEIGHT},
         "data": {"values": "$points"},
         "transform": transform,
         "encoding": {"x": x, "y": y, "tooltip": tooltip},
