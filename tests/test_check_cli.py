@@ -247,6 +247,9 @@ def test_the_starter_names_every_key(snnbench):
 def test_a_report_of_nothing(snnbench):
     missing = snnbench("report", "nowhere")
     assert (missing.exit_code, missing.message) == (2, "snnbench: nowhere: there is no such folder")
+    (snnbench.folder / "results.csv").touch()
+    file = snnbench("compare", "results.csv", "nowhere")
+    assert (file.exit_code, file.message.split("; ")[0]) == (2, "snnbench: results.csv: it is a file")
     (snnbench.folder / "empty").mkdir()
     empty = snnbench("report", "empty")
     assert empty.exit_code == 6

@@ -160,16 +160,24 @@ def test_the_winner_map_has_the_fastest_and_its_memory(examples):
     )
 
 
+def test_who_is_both_fastest_and_leanest_is_told():
+    quick, slow = rounds("torch", step=0.001), rounds("norse", step=0.002)
+    leaner = [r.model_copy(update={"memory": {p: {**m, "peak_bytes": 1 << 10} for p, m in r.memory.items()}}) for r in slow]
+    for others, notes in ((slow, 1), (leaner, 0)):
+        panel = figure(table_of(quick + others), "pareto").panels[0]
+        assert len(panel.notes) == notes and all(note.startswith("torch is both") for note in panel.notes)
+
+
 @pytest.mark.parametrize(
     "bound, returned, said",
     [
-        (0.95, None, "launch-bound"),
-        (0.2, None, "not launch-bound"),
+        (0.95, None, "yes"),
+        (0.2, None, "no"),
         (0.6, None, "partly"),
-        (None, 0.97, "launch-bound"),
-        (None, 0.1, "not launch-bound"),
+        (None, 0.97, "yes"),
+        (None, 0.1, "no"),
         (None, 0.7, "partly"),
-        (0.3, 0.97, "not launch-bound"),
+        (0.3, 0.97, "no"),
         (0.9, 0.6, "partly"),
     ],
 )
@@ -181,11 +189,9 @@ def test_a_cpu_case_is_judged_by_its_smallest_size():
     records = [
         r for size, step in ((64, 0.004), (256, 0.0041), (1024, 0.04)) for r in rounds("spikingjelly", neurons=size, step=step)
     ]
-    panels = [p for p in figure(table_of(records), "launch").panels if p.where["phase"] == "step"]
-    assert {p.where["neurons"]: p.points[0]["verdict"] for p in panels} == {
-        "N = 256": "launch-bound",
-        "N = 1024": "not launch-bound",
-    }
+    table = table_of(records)
+    (panel,) = [p for p in figure(table, "launch").panels if p.where["phase"] == "step"]
+    assert {point["neurons"]: point["verdict"] for point in panel.data(table)} == {64: "reference", 256: "yes", 1024: "no"}
 
 
 def test_a_slow_start_pays_off_after_so_many_calls():

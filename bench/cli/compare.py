@@ -12,10 +12,9 @@ from rich.table import Table
 from .. import exit_codes
 from ..compare import OTHER_MACHINE, SAME_MACHINE, Comparison
 from ..compare import compare as compare_rows
-from ..config import ConfigError
 from ..report.files import read_results
 from .console import messages, output
-from .options import Json
+from .options import Json, check_folder
 
 COLOURS = {"worse": "red", "better": "green", "ambiguous": "yellow"}
 
@@ -43,8 +42,7 @@ def compare(
     """
     rows = []
     for folder in (base, new):
-        if not folder.is_dir():
-            raise ConfigError(f"{folder}: there is no such folder")
+        check_folder(folder)
         results = read_results([folder])
         for sentence in results.unreadable:
             messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)

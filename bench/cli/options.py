@@ -45,6 +45,13 @@ def default_folder(experiment: Experiment, shard: Shard) -> Path:
     return Path("results/local") / f"{experiment.name}{part}"
 
 
+def check_folder(folder: Path) -> None:
+    """Raises ConfigError where no results can be read from."""
+    if not folder.is_dir():
+        why = "it is a file; name the result folder that it is in" if folder.exists() else "there is no such folder"
+        raise ConfigError(f"{folder}: {why}")
+
+
 def make_writable(folder: Path) -> None:
     """Make a result folder if need be. Raises ConfigError where nothing could be written."""
     if folder.exists() and not folder.is_dir():

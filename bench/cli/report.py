@@ -18,7 +18,7 @@ from ..report.markdown import markdown_text
 from ..report.matrix import matrix_text
 from ..report.terminal import print_tables
 from .console import messages, output
-from .options import make_writable
+from .options import check_folder, make_writable
 
 
 class Format(StrEnum):
@@ -47,8 +47,7 @@ def report(
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
     for folder in folders:
-        if not folder.is_dir():
-            raise ConfigError(f"{folder}: there is no such folder")
+        check_folder(folder)
     results = read_results(folders)
     for sentence in results.unreadable:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)

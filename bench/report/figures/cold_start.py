@@ -7,8 +7,8 @@ from .spec import SCHEMA, SECONDS, beside, hint, rows_of_dots, said
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
-    "the case's own network, that of warm-up included. To the right: after how many steps a framework has made up for starting "
-    "later than the quickest starter."
+    "the case's own network, that of warm-up included. To the right: the sum, and after how many steps a framework has made up "
+    "for starting later than the quickest starter."
 )
 PARTS = ("import", "build", "compile", "first call besides")
 
@@ -34,7 +34,10 @@ def _total(entry: Entry) -> float | None:
 
 
 def _panel(table: Table, where: dict, group: list[Entry]) -> Panel:
-    points = [{"row": entry.index, "besides_s": _parts(entry)[3], "pays": pays_off(entry, group[0])} for entry in group]
+    points = [
+        {"row": entry.index, "besides_s": _parts(entry)[3], "total": _total(entry), "pays": pays_off(entry, group[0])}
+        for entry in group
+    ]
     fields = {name: f"{name}_s" for name in ("import", "build", "compile")} | {"step": "step_s"}
     return Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]})
 
@@ -55,6 +58,7 @@ def _spec() -> dict:
         {"fold": list(PARTS), "as": ["part", "seconds"]},
         {"calculate": f"indexof({list(PARTS)}, datum.part)", "as": "place"},
         {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": said("total", SECONDS) + " + ', ' + datum.pays", "as": "after"},
         {"filter": "isValid(datum.seconds)"},
     ]
     colour = {
@@ -79,6 +83,6 @@ def _spec() -> dict:
             "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),
         },
     }
-    label = beside("pays")
+    label = beside("after")
     label["transform"] = [{"filter": "datum.place === 0"}]
     return {**rows_of_dots([bars, label], transform), "$schema": SCHEMA}

@@ -28,12 +28,14 @@ def _panel(table: Table, where: dict, phase: str, column: str, meaning: str, gro
         if entry.values[column] < least:
             least = entry.values[column]
             front.add(entry.index)
+    first, *others = (entry.variant for entry in group if entry.index in front)
     return Panel(
         title=" · ".join(filter(None, (table.title(where), f"memory: {meaning}"))),
         where=where,
         points=[{"row": entry.index, "front": entry.index in front} for entry in group],
         fields={"seconds": f"{phase}_s", "bytes": column},
         names={"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"},
+        notes=[] if others else [f"{first} is both the fastest and the leanest here: there is nothing to trade."],
     )
 
 
