@@ -1,6 +1,7 @@
 """`planned.json`: every case that a result folder is to hold, the other shards' included, so that none goes missing unseen."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from snnbench.adapters.base import Case
@@ -19,8 +20,11 @@ def full_name(case: Case) -> str:
     return f"{case.framework_variant} {case.neuron.label()} {case.workload} {sizes(case)} {case.precision} {case.device}"
 
 
-def write_planned(folder: Path, names: dict[str, str]) -> None:
-    """`names` of cases by their ids."""
+def write_planned(folder: Path, names: dict[str, str], of_more: bool = False) -> None:
+    """`names` of cases by their ids; `of_more`: they are a part of a plan, and what the folder knows of it stays."""
+    if of_more:
+        with suppress(ValueError):
+            names = read_planned(folder) | names
     write_atomically(folder / PLANNED, json.dumps(names, indent=1) + "\n")
 
 

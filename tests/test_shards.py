@@ -94,6 +94,19 @@ def test_a_part_that_is_not_there_is_missed(runs):
     assert "no record yet" not in back.stderr and lost
 
 
+def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):
+    snnbench, whole, _ = runs
+    some = snnbench.folder / "some"
+    shutil.copytree(whole.folder, some)
+    whole_plan = (some / "planned.json").read_bytes()
+    config = snnbench.folder / "odd.toml"
+    snnbench.run(config, "--only", f"framework={NAMES[0]}", out="some")
+    assert (some / "planned.json").read_bytes() == whole_plan
+    (some / "planned.json").write_text("{ half of it")
+    snnbench.run(config, "--only", f"framework={NAMES[0]}", out="some")
+    assert 0 < len(json.loads((some / "planned.json").read_text())) < len(json.loads(whole_plan))
+
+
 def test_the_report_is_the_whole_ones(runs, tmp_path):
     """The same records, dealt out to three folders as shards do and merged: the same bytes."""
     snnbench, whole, parts = runs

@@ -41,7 +41,7 @@ def run(
     mine = part.of(planned)
     make_writable(folder)
     try:
-        results, interrupted = _run(folder, experiment, planned, len(mine), fresh, part, workers)
+        results, interrupted = _run(folder, experiment, planned, bool(only), len(mine), fresh, part, workers)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
@@ -57,13 +57,20 @@ def run(
 
 
 def _run(
-    folder: Path, experiment: Experiment, planned: list[PlannedCase], mine: int, fresh: bool, shard: Shard, workers: Executor
+    folder: Path,
+    experiment: Experiment,
+    planned: list[PlannedCase],
+    selected: bool,
+    mine: int,
+    fresh: bool,
+    shard: Shard,
+    workers: Executor,
 ) -> tuple[Results, bool]:
     """Everything that the folder now holds, and whether the run was interrupted."""
     measure = experiment.measure
     with _locked(folder):
         write_atomically(folder / "experiment.json", experiment.model_dump_json(indent=1) + "\n")
-        write_planned(folder, {item.id: full_name(item.case) for item in planned})
+        write_planned(folder, {item.id: full_name(item.case) for item in planned}, of_more=selected)
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
             facts = {key: value for key, value in environment.items() if key != "executor"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """Launch-bound or not: is the time spent on issuing work rather than on the work?"""
 
 from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import BY_VARIANT, SCHEMA, hint
+from .spec import BY_VARIANT, hint, rows_of_dots
 
 TEXT = (
     "Does a call's time go into issuing work rather than into the work? The upper share is the same framework's time with the "
@@ -59,30 +59,23 @@ def _spec() -> dict:
     tooltip = hint(framework="variant", neurons="neurons", launch_bound="verdict", share="share", until_the_return="until_return")
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     text = {"type": "text", "align": "center", "lineHeight": 13}
-    return {
-        "$schema": SCHEMA,
-        "width": "$width",
-        "height": "$height",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": "$points"},
-        "transform": transform,
-        "encoding": {"x": x, "y": {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}, "tooltip": tooltip},
-        "layer": [
-            {"mark": {"type": "rect", "color": "$accent", "stroke": "$grid"}, "encoding": {"fillOpacity": fill}},
-            {
-                "transform": [{"filter": "datum.verdict === 'reference'"}],
-                "mark": {**text, "color": "$muted", "baseline": "middle"},
-                "encoding": {"text": {"field": "verdict"}},
-            },
-            {
-                "transform": [{"filter": "datum.verdict !== 'reference'"}],
-                "mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 4"}},
-                "encoding": {"text": {"field": "verdict"}},
-            },
-            {
-                "transform": [{"filter": "datum.verdict !== 'reference'"}],
-                "mark": {**text, "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 17"}},
-                "encoding": {"text": {"field": "shares"}},
-            },
-        ],
-    }
+    lines = {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}
+    layers = [
+        {"mark": {"type": "rect", "color": "$accent", "stroke": "$grid"}, "encoding": {"fillOpacity": fill}},
+        {
+            "transform": [{"filter": "datum.verdict === 'reference'"}],
+            "mark": {**text, "color": "$muted", "baseline": "middle"},
+            "encoding": {"text": {"field": "verdict"}},
+        },
+        {
+            "transform": [{"filter": "datum.verdict !== 'reference'"}],
+            "mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 4"}},
+            "encoding": {"text": {"field": "verdict"}},
+        },
+        {
+            "transform": [{"filter": "datum.verdict !== 'reference'"}],
+            "mark": {**text, "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 17"}},
+            "encoding": {"text": {"field": "shares"}},
+        },
+    ]
+    return rows_of_dots(layers, transform, encoding={"x": x, "y": lines, "tooltip": tooltip})
