@@ -29,12 +29,11 @@ FRAMEWORKS = {"torch": "hard", "snntorch": "soft", "norse": "soft", "sinabs": "h
 @pytest.fixture(autouse=True, scope="module")
 def surroundings(tmp_path_factory):
     """Caches of our own, kept for all tests of this file; and torch need not try whether this compiler knows this CPU."""
-    with pytest.MonkeyPatch.context() as patch:
+    # torch's own patch: pytest's leaves its settings deleted
+    with pytest.MonkeyPatch.context() as patch, inductor.patch({"cpp.vec_isa_ok": True, "compile_threads": 1}):
         folder = str(tmp_path_factory.mktemp("compiled"))
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
-        patch.setattr(inductor.cpp, "vec_isa_ok", True)
-        patch.setattr(inductor, "compile_threads", 1)
         patch.setitem(sys.modules, "samna", None)
         patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)
         yield
@@ -243,10 +242,9 @@ def test_the_same_adapter_without_the_fault_is_right(traced_only, short_chunks):
     assert judged(at_the_border(lambda v: v), Case("torch", **CHUNKED))[2].passed
 
 
-def test_what_the_compiler_complains_of_is_the_reason(monkeypatch):
-    monkeypatch.setattr(inductor.cpp, "cxx", (None, "false"))
+def test_what_the_compiler_complains_of_is_the_reason():
     torch._dynamo.reset()
-    with pytest.raises(BuildFailed, match=r"torch\.compile: "):
+    with inductor.patch({"cpp.cxx": (None, "false")}), pytest.raises(BuildFailed, match=r"torch\.compile: "):
         judged(TorchLoop(), Case("torch", **TINY | {"neurons": 11}))
 
 

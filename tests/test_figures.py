@@ -165,11 +165,11 @@ def test_who_is_both_fastest_and_leanest_is_told():
     leaner = [r.model_copy(update={"memory": {p: {**m, "peak_bytes": 1 << 10} for p, m in r.memory.items()}}) for r in slow]
     for others, notes in ((slow, 1), (leaner, 0)):
         panel = figure(table_of(quick + others), "pareto").panels[0]
-        assert len(panel.notes) == notes and all(note.startswith("torch is both") for note in panel.notes)
+        assert len(panel.notes) == notes and all("torch is both the fastest and the leanest" in note for note in panel.notes)
 
 
 @pytest.mark.parametrize(
-    "bound, returned, said",
+    "most, returned, said",
     [
         (0.95, None, "yes"),
         (0.2, None, "no"),
@@ -181,8 +181,33 @@ def test_who_is_both_fastest_and_leanest_is_told():
         (0.9, 0.6, "partly"),
     ],
 )
-def test_launch_bound_or_not(bound, returned, said):
-    assert verdict(bound, returned) == said
+def test_launch_bound_or_not(most, returned, said):
+    assert verdict(most, returned) == said
+
+
+@pytest.mark.parametrize(
+    "least, returned, said",
+    [
+        (0.92, None, "yes"),
+        (0.6, None, "partly"),
+        (-2.0, None, "unclear"),
+        (0.6, 0.95, "yes"),
+        (-2.0, 0.1, "no"),
+        (None, None, "unclear"),
+    ],
+)
+def test_launch_bound_or_not_with_the_fewest_neurons(least, returned, said):
+    assert verdict(None, returned, least) == said
+
+
+def test_a_share_whose_interval_reaches_over_a_limit_is_unsure():
+    near = [
+        r
+        for size, step in ((64, 0.004), (256, 0.004 / 0.8 * 1.001), (1024, 0.04))
+        for r in rounds("torch", neurons=size, step=step)
+    ]
+    (panel,) = [p for p in figure(table_of(near), "launch").panels if p.where["phase"] == "step"]
+    assert [point["unsure"] for point in panel.points] == [False, True, False]
 
 
 def test_a_cpu_case_is_judged_by_its_smallest_size():
@@ -191,7 +216,9 @@ def test_a_cpu_case_is_judged_by_its_smallest_size():
     ]
     table = table_of(records)
     (panel,) = [p for p in figure(table, "launch").panels if p.where["phase"] == "step"]
-    assert {point["neurons"]: point["verdict"] for point in panel.data(table)} == {64: "reference", 256: "yes", 1024: "no"}
+    assert {point["neurons"]: point["verdict"] for point in panel.data(table)} == {64: "yes", 256: "yes", 1024: "no"}
+    assert panel.points[0]["at_least"] and panel.points[0]["share"] == pytest.approx(1 - (0.0041 / 0.004 - 1) / 3)
+    assert not any(point["unsure"] for point in panel.points)
 
 
 def test_a_slow_start_pays_off_after_so_many_calls():

@@ -60,7 +60,7 @@ def test_several_folders_are_one_report(folder, tmp_path):
     assert done.returncode == 0 and "norse" in done.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<h1>one + two</h1>" in page and "2 machines: their times are never ranked together." in page
-    assert "Measured again: one" in page and "Measured again: two" in page
+    assert "To measure it again: one" in page and "To measure it again: two" in page
 
 
 def test_the_terminal_has_bars_as_long_as_the_times(folder):

@@ -83,7 +83,8 @@ def test_warm_up_ends_when_two_windows_agree():
 
 def test_warm_up_is_bounded_by_calls_and_by_time():
     assert warmed_at(np.geomspace(1, 1e9, 200)) == (MOST_WARM_UP, False)
-    assert warmed_at([1.0] * 100, budget=10.0) == (10, False)
+    assert warmed_at([1.0] * 100, budget=10.0) == (11, False)
+    assert warmed_at([100.0] + [1.0] * 100, budget=10.0) == (11, False), "the first call may compile"
     assert warmed_at([100.0] * 100, budget=10.0) == (3, False)
 
 
@@ -158,6 +159,20 @@ def test_inputs_take_turns():
 def test_the_budget_counts_everything_that_a_phase_takes():
     _, samples, _, _ = sampled(rel_ci=1e-9, budget=1.0)
     assert (len(samples.wall), samples.stop_reason) == (3, "budget")
+
+
+def test_a_first_call_that_compiles_costs_no_samples():
+    clock = Clock()
+    program = Program(clock)
+    wait, compiling = program.wait, iter([5000.0])
+
+    def first(result):
+        wait(result)
+        clock.now += next(compiling, 0.0)
+
+    program.wait = first
+    samples, _, _ = sample(Phase("forward", program.prepare, program.call), program, 0.01, 5100.0, clock)
+    assert (samples.warm_up_converged, samples.stop_reason, len(samples.wall)) == (True, "converged", 7)
 
 
 def test_collection_is_on_again_even_after_an_error():

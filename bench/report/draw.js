@@ -23,29 +23,23 @@ function substituted(spec, values) {
   return typeof spec === "string" && spec[0] === "$" && spec.slice(1) in values ? values[spec.slice(1)] : spec;
 }
 
-function kept(point) {
-  return !("row" in point) || wanted(data.variants[point.row]);
-}
-
-function hasPoints(panel) {
-  return panel.points.some(kept);
+/** The points that the filter of frameworks leaves; a panel that says `whole` is about all of them. */
+function keptOf(panel) {
+  return panel.points.filter((point) => panel.names.whole || !("row" in point) || wanted(data.variants[point.row]));
 }
 
 function pointsOf(panel) {
   const fields = Object.entries(panel.fields);
-  return panel.points
-    .filter(kept)
-    .map((point) =>
+  return keptOf(panel).map((point) =>
       "row" in point
         ? { variant: data.variants[point.row], ...Object.fromEntries(fields.map(([name, column]) => [name, valueOf(point.row, column)])), ...point }
         : point);
 }
 
 /** What the names in a specification stand for: the panel's own, without what is filtered out, and the theme's. */
-function valuesOf(panel, width) {
-  const theme = dark.matches ? "dark" : "light";
+function valuesOf(panel, width, theme) {
   const variants = panel.names.variants || [];
-  const stays = variants.map((name) => !(name in data.styles) || wanted(name));
+  const stays = variants.map((name) => panel.names.whole || !(name in data.styles) || wanted(name));
   const names = Object.fromEntries(Object.entries(panel.names).map(([key, value]) =>
     [key, key === "variants" || key === "labels" ? value.filter((_, index) => stays[index]) : value]));
   const styles = (names.variants || []).map((name) => data.styles[name]).filter(Boolean);
@@ -65,31 +59,37 @@ function valuesOf(panel, width) {
   };
 }
 
-async function draw(target) {
-  seen.unobserve(target);
-  const { figure, panel } = target;
-  target.width = target.clientWidth;
-  const values = valuesOf(panel, target.width);
-  const spec = { ...substituted(figure.spec, values), description: `${figure.title}. ${panel.title}` };
+/** A Vega view of a panel in `host`; `more` goes into its specification. */
+async function embedded(host, { figure, panel }, width, theme, more = {}) {
+  const spec = { ...substituted(figure.spec, valuesOf(panel, width, theme)), description: `${figure.title}. ${panel.title}`, ...more };
   const options = {
     actions: false,
     renderer: "svg",
     ast: true, // expressions are interpreted: the page's policy forbids making code from text
     logLevel: 1, // errors: what Vega remarks about a specification is for its author
-    config: data.themes[dark.matches ? "dark" : "light"].config,
-    tooltip: { theme: dark.matches ? "dark" : "light" },
+    config: data.themes[theme].config,
+    tooltip: { theme },
   };
-  const { view } = await vegaEmbed(target, spec, options);
+  return (await vegaEmbed(host, spec, options)).view;
+}
+
+async function draw(target) {
+  seen.unobserve(target);
+  target.width = target.clientWidth;
+  const view = await embedded(target, target, target.width, dark.matches ? "dark" : "light");
   drawn.get(target)?.finalize();
   drawn.set(target, view);
   sized.observe(target);
   target.classList.add("drawn");
 }
 
+/** As a picture that stands alone: light as paper, and with its title. */
 async function exportPanel(target, kind) {
-  if (!drawn.has(target)) await draw(target);
-  const url = await drawn.get(target).toImageURL(kind, 2);
-  save(`${target.dataset.name}.${kind}`, url);
+  const { figure, panel } = target;
+  const title = [figure.title, panel.title].filter(Boolean).join(": ");
+  const view = await embedded(document.createElement("div"), target, target.clientWidth, "light", { title });
+  save(`${target.dataset.name}.${kind}`, await view.toImageURL(kind, 2));
+  view.finalize();
 }
 
 function card(figure, panel, index, id) {
@@ -111,7 +111,7 @@ function lay(section) {
   const id = section.dataset.figure;
   const figure = data.figures[id];
   if (!figure) return;
-  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && hasPoints(panel));
+  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && keptOf(panel).length);
   const limit = more.has(id) ? panels.length : FEW;
   const host = section.querySelector(".panels");
   for (const target of host.querySelectorAll(".plot")) {

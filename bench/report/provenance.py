@@ -1,6 +1,7 @@
 """The appendix: machines, environments, settings, versions, warnings and last words, as plain texts by name."""
 
 from collections import defaultdict
+from shlex import quote
 
 from . import units
 from .coverage import KINDS, Conditions, reason_of
@@ -50,6 +51,8 @@ def _plain(block: dict) -> dict[str, str]:
 
 
 def _text(key: str, value: object) -> str:
+    if isinstance(value, dict) and key == "variables":
+        return " ".join(f"{name}={quote(str(text))}" for name, text in value.items())
     if isinstance(value, dict):
         return ", ".join(f"{name} {text}" for name, text in _plain(value).items())
     if isinstance(value, list):

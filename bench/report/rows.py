@@ -93,6 +93,10 @@ class Row:
         stages = self.first.proof["stages"] if self.first.proof else []
         return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else None
 
+    @property
+    def _parts_of_step(self) -> list[str]:
+        return [phase for phase in ("forward", "backward") if phase in self.estimates]
+
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""
         flags = []
@@ -103,6 +107,8 @@ class Row:
             flags.append("not_converged")
         if any(abs(drift(r.parts["step"].samples.wall, r.parts["step"].samples.at)) > 0.05 for r in self.records if _sampled(r)):
             flags.append("drift")
+        if self.sound and any(self.estimates[phase].median > self.estimates["step"].median for phase in self._parts_of_step):
+            flags.append("phases_disagree")
         if samples and sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)):
             flags.append("outliers")
         if any((r.monitor.get("foreign_cores") or 0) > 0.25 for r in self.records):

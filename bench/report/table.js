@@ -17,10 +17,10 @@ function compare(first, second) {
 
 /** Lines of results.csv in the order and choice of the table. */
 function chosenRows() {
-  const search = state.search.toLowerCase();
-  const texts = (row) => [data.variants[row], valueOf(row, "status"), valueOf(row, "reason"), ...Object.values(data.where[row])];
+  const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (row) => rows[row].textContent.toLowerCase();
   const found = data.variants.map((_, row) => row).filter(shownRow)
-    .filter((row) => !search || texts(row).some((text) => String(text).toLowerCase().includes(search)));
+    .filter((row) => words.every((word) => text(row).includes(word)));
   return state.sort ? found.sort(compare) : found;
 }
 

@@ -42,7 +42,8 @@ def columns(table: Table) -> list[Column]:
     weights = [
         Column(f"{p}_{kind}_memory_bytes", f"{p} {said}", "memory") for p in PHASES for kind, said in KINDS_OF_MEMORY.items()
     ]
-    starts = [Column(f"{name}_s", name.replace("_", " "), "start") for name in ("import", "build", "compile", "first_call")]
+    starts = [Column(f"{name}_s", name.replace("_", " "), "start") for name in ("import", "build", "compile")]
+    starts.append(Column("first_call_s", "first call", "start", hint="with what it compiles"))
     return [
         Column("rank", "#", every, hint="rank by step time among cases that differ in nothing but the framework"),
         *conditions,
@@ -60,12 +61,18 @@ def columns(table: Table) -> list[Column]:
         ),
         Column("roofline", "of the floor", "start", hint="the hardware's least time for the step, over the step time"),
         Column("proved", "verdict", "proof", False),
-        Column("wrong_decisions", "wrong decisions", "proof"),
+        Column(
+            "wrong_decisions",
+            "wrong decisions",
+            "proof",
+            hint="spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
+        ),
         Column("grad_error", "gradient error", "proof", hint="relative L2, the worst of weight, bias and input"),
         Column("spike_mismatch", "spikes that differ", "proof", hint="against an oracle that runs free; decides nothing"),
         Column("firing_rate", "firing rate", "proof"),
-        Column("output_dtype", "output", "proof", False),
-        Column("samples", "samples", "times", hint="of the step, in how many rounds"),
+        Column("output_dtype", "output", "proof", False, "type of the spikes handed out"),
+        Column("state_dtype", "state", "proof", False, "type of what a neuron carries from step to step, where it can be seen"),
+        Column("samples", "samples", "times", hint="of the step, round by round"),
         Column("quality", "remarks", "times", False),
         Column("status", "status", every, False),
         Column("reason", "reason", every, False),
@@ -114,7 +121,7 @@ def cell(entry: Entry, name: str) -> str:
     if name == "step_enqueue_s":
         return units.share(value / values["step_s"])
     if name == "samples":
-        return f"{value} in {values['rounds']}" if entry.shows("step") else ""
+        return " + ".join(str(len(samples)) for samples in entry.row.rounds_of("step")) if entry.shows("step") else ""
     if name == "roofline":
         return units.share(value) if entry.shows("step") else ""
     if name == "ratio":

@@ -12,8 +12,15 @@ PROMISED_OVERHEAD_S = 0.5
 REFUSED = ("check_failed", "implausible")
 FLAGS = {
     "few_samples": ("few samples", "fewer than 7 samples in one of the rounds"),
-    "not_converged": ("not converged", "the time budget was spent before the interval was as narrow as the config asks"),
+    "not_converged": (
+        "not converged",
+        "the time budget, which a round's phases share, was spent before the interval was as narrow as asked",
+    ),
     "drift": ("drift", "the step time changed by more than 5 % while it was measured"),
+    "phases_disagree": (
+        "phases disagree",
+        "a step took less than its own forward or backward pass: the machine changed between them",
+    ),
     "outliers": ("outliers", "more than 10 % of the samples lie far outside the others; they are counted, never dropped"),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
     "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
@@ -56,8 +63,8 @@ def trust(
         sentences.append({"kind": kind, "text": text, "rows": list(items)})
 
     proof = (
-        "Every ranked row was first proved to compute the same network as the float64 oracle: spikes and gradients agree within "
-        "the limits of its precision."
+        "Every ranked row was first proved to compute the same network as the float64 oracle: decisions and gradients agree "
+        "within the limits of its precision."
     )
     say("good" if ranked else "doubt", f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip())
     if natives := [row for row in rows if row.sound and row.case.native]:
@@ -119,9 +126,9 @@ def _overhead(rows: list[Row]) -> list[tuple[str, str]]:
         kept = max(spent) < PROMISED_OVERHEAD_S
         middle, most, promised = map(units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S))
         parts = [
-            f"Outside import, build, proof and measurement the harness took {middle} (median) and at most {most} per case and "
-            f"round; promised is below {promised}."
+            f"Outside import, build, proof and measurement snnbench itself took {middle} (median) and at most {most} per case "
+            f"and round, {'less' if kept else 'more'} than the {promised} that it promises; no time contains it."
         ]
     if empty:
-        parts.append(f"A worker that does nothing takes {units.seconds(median(empty))}.")
+        parts.append(f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either.")
     return [("doubt" if spent and not kept else "note", " ".join(parts))] if parts else []

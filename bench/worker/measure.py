@@ -49,13 +49,12 @@ class Samples:
 
 
 def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
-    """Time `phase` for about `budget` seconds: (Samples, last result, index of its input).
+    """Time `phase` for about `budget` seconds after its first call: (Samples, last result, index of its input).
 
     The last result is handed out so that it can be held against the oracle again.
     """
     clock, timer = clock or HostClock(), program.device_timer()
     samples = Samples(device_clock=program.device_clock)
-    begun = clock.wall()
 
     def once(index):
         state = phase.prepare(index)
@@ -74,8 +73,10 @@ def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
     gc.collect()
     gc.disable()
     try:
-        warm_up, index = WarmUp(0.2 * budget), 0
+        warm_up, index, begun = WarmUp(0.2 * budget), 0, 0.0
         while not warm_up.done(once(index)[2][0]):
+            if index == 0:
+                begun = clock.wall()  # the first call may compile: that is not to cost samples
             index += 1
         samples.warm_up_calls, samples.warm_up_converged = len(warm_up.calls), warm_up.converged
         stopping = Stopping(rel_ci, budget)

@@ -16,7 +16,7 @@ PLATEAU = 64
 class WarmUp:
     """Warm until two adjacent windows of ten calls agree: medians within 2 %, quartiles within 5 %.
 
-    Bounded by 50 calls and by `budget` seconds, but never fewer than three calls.
+    Bounded by 50 calls and by `budget` seconds beside the first call, which may compile, but never fewer than three calls.
     """
 
     budget: float
@@ -30,7 +30,7 @@ class WarmUp:
             before, after = (np.quantile(w, [0.25, 0.5, 0.75]) for w in np.split(np.array(self.calls[-2 * WINDOW :]), 2))
             allowed = np.array([0.05, 0.02, 0.05])
             self.converged = bool((np.abs(after - before) <= allowed * before).all())
-        spent = len(self.calls) >= MOST_WARM_UP or sum(self.calls) >= self.budget
+        spent = len(self.calls) >= MOST_WARM_UP or sum(self.calls[1:]) >= self.budget
         return len(self.calls) >= LEAST_WARM_UP and (self.converged or spent)
 
 

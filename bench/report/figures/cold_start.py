@@ -8,7 +8,7 @@ from .spec import SCHEMA, SECONDS, beside, hint, rows_of_dots, said
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
     "the case's own network, that of warm-up included. To the right: the sum, and after how many steps a framework has made up "
-    "for starting later than the quickest starter."
+    "for starting later than the quickest starter of all."
 )
 PARTS = ("import", "build", "compile", "first call besides")
 

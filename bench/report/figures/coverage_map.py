@@ -4,7 +4,7 @@ from ..coverage import KINDS
 from .figure import Figure, Panel, Table
 from .spec import BY_VARIANT, SCHEMA
 
-TEXT = "How each case ended; #1 is the fastest of its column."
+TEXT = "How each case ended; #1 is the fastest step of its column."
 WORDS = {
     "ok": "proved and measured",
     "limit": "ran out, or not ranked",

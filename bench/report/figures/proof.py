@@ -1,12 +1,14 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
+from ...judge import limits
 from .figure import Entry, Figure, Panel, Table
 from .spec import coloured, hint, log_x, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
     "for information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, as do "
-    "wrong decisions. Dots at the left edge, beside “0”, are exactly zero; crosses are refused networks."
+    "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
+    "zero; crosses are refused networks."
 )
 MEASURES = {
     "grad_error": "gradient error",
@@ -32,12 +34,21 @@ def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
     order = sorted({entry.variant for entry in group})
     title = " · ".join(filter(None, (words, table.title(where))))
-    return Panel(title, where, points, {"value": column}, {"variants": order, "measure": words, "domain": _domain(column, group)})
+    most = [max(_limit(entry) for entry in group)] if column == "grad_error" else []
+    names = {"variants": order, "measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
+    return Panel(title, where, points, {"value": column}, names)
 
 
-def _domain(column: str, group: list[Entry]) -> list[float]:
-    """Of the values above zero, with a decade of room at the left for those that are zero."""
-    values = [entry.values[column] for entry in group if entry.values[column] > 0] or [1e-6]
+def _limit(entry: Entry) -> float:
+    """The largest relative error that any gradient of a case may have."""
+    case = entry.row.case
+    allowed = limits(case.precision, case.neuron, case.neurons, case.time_steps, case.batch, case.layers)
+    return max(allowed.gradient, allowed.bias_gradient if case.bias else 0.0)
+
+
+def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
+    """Of the values above zero, and `more`, with a decade of room at the left for those that are zero."""
+    values = [*more, *(entry.values[column] for entry in group if entry.values[column] > 0)] or [1e-6]
     low, high = min(values), max(values)
     room = max((LEAST_SPAN * low / high) ** 0.5, 1.2)
     zero = 10 if any(entry.values[column] == 0 for entry in group) else 1
@@ -54,7 +65,13 @@ def _spec() -> dict:
     zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
     once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
     none, some = [{"filter": "datum.value === 0"}], [{"filter": "datum.value > 0"}]
+    limit = {
+        "data": {"values": "$limit"},
+        "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]},
+        "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, "tooltip": hint(limit="value")},
+    }
     layers = [
+        limit,
         {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
         {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},
         {"transform": [*none, once], "mark": zero, "encoding": {"x": {"value": 16}}},

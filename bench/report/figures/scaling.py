@@ -11,7 +11,7 @@ AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "bat
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
     "its points: where it is 1 the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. "
-    "Crosses mark where the lead changes."
+    "Crosses mark where the lead changes clearly: where the intervals of the two, at the sizes around, do not overlap."
 )
 
 

@@ -2,7 +2,7 @@
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
-SECONDS = "replace(format(datum.value, '~s'), regexp('([a-zµ]?)$'), ' $1s')"
+SECONDS = "replace(format(datum.value, '.3~s'), regexp('([a-zµ]?)$'), ' $1s')"
 MEBIBYTES = (
     "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : "
     "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
@@ -16,8 +16,8 @@ LONG = 8
 
 
 def said(field: str, expression: str) -> str:
-    """An axis label's expression, for a field of the data, with three digits."""
-    return expression.replace("datum.value", f"datum['{field}']").replace("'~s'", "'.3~s'")
+    """An axis label's expression, for a field of the data."""
+    return expression.replace("datum.value", f"datum['{field}']")
 
 
 def mebibytes(*fields: str) -> list[dict]:

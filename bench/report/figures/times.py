@@ -5,7 +5,8 @@ from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
-    "The grey band is the baseline's own interval: a line that reaches into it is not clearly slower or faster."
+    "The grey band is the baseline's own interval: a line that reaches into it is not clearly slower or faster. "
+    "Where a chosen baseline was not measured the fastest, 1.00×, takes its place."
 )
 
 

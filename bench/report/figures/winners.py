@@ -5,9 +5,10 @@ from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
 
 TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
-    "“≈ name” means that the runner-up is not clearly slower: the interval of their ratio includes 1."
+    "“≈ name + 2” means that it and two more are not clearly slower: the interval of the ratio includes 1. Filters on "
+    "frameworks, N and T leave this map whole."
 )
-CELL_HEIGHT = 78
+CELL_HEIGHT = 90
 """Its width, `$cell`, follows from the page's."""
 
 
@@ -33,10 +34,9 @@ def _points(table: Table, group: list[Entry], phase: str) -> list[dict]:
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
-    """The runner-up, if it is not clearly slower. Ratios of other phases than the step have no interval."""
-    if len(ordered) < 2 or phase != "step":
-        return ""
-    return ordered[1].variant if table.step_ratio(ordered[1], ordered[0])[1] <= 1 else ""
+    """Who is not clearly slower than the fastest. Ratios of other phases than the step have no interval."""
+    also = [entry.variant for entry in ordered[1:] if phase == "step" and table.step_ratio(entry, ordered[0])[1] <= 1]
+    return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 
 
 def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
@@ -44,6 +44,7 @@ def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
     fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
     names = {
         "variants": sorted({entry.variant for entry in entries}),
+        "whole": True,
         "cells": len({entry.values["neurons"] for entry in entries}),
     }
     return Panel(table.title(where), where, points, fields, names)
@@ -52,8 +53,9 @@ def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
 def _spec() -> dict:
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
+    tie = "datum.also ? '|≈ ' + replace(datum.also, ':', ':|') : ''"
     lines = {
-        "calculate": "[datum.time, isValid(datum.bytes) ? datum.memory : '', datum.also ? '≈ ' + datum.also : '']",
+        "calculate": f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
         "as": "lines",
     }
     transform = [
@@ -77,7 +79,7 @@ def _spec() -> dict:
                 "mark": {"type": "rect", "fillOpacity": 0.22, "strokeWidth": 2},
                 "encoding": {"color": coloured(False)["color"], "stroke": {**coloured(False)["color"]}},
             },
-            {"mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": -32}, "encoding": {"text": {"field": "name"}}},
-            {"mark": {**text, "baseline": "top", "dy": -5}, "encoding": {"text": {"field": "lines"}}},
+            {"mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": -39}, "encoding": {"text": {"field": "name"}}},
+            {"mark": {**text, "baseline": "top", "dy": -12}, "encoding": {"text": {"field": "lines"}}},
         ],
     }
