@@ -32,7 +32,7 @@ class Engine:
         except (DockerException, RequestException) as error:
             where = os.environ.get("DOCKER_HOST", "its usual socket")
             raise ConfigError(
-                f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {_innermost(error)}"
+                f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
             ) from None
         self.owner = owner()
         remove_orphans(self.client)
@@ -50,11 +50,14 @@ class Engine:
         atexit.register(reaper.kill)
 
 
-def _innermost(error: BaseException) -> str:
-    """What libraries have wrapped in words about themselves."""
-    while inner := error.__cause__ or error.__context__:
-        error = inner
-    return getattr(error, "strerror", None) or " ".join(str(error).split())
+def in_short(error: BaseException) -> str:
+    """The system's own words, where libraries have wrapped them in theirs; else the outermost library's."""
+    inner: BaseException | None = error
+    while inner:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def owner(process: psutil.Process | None = None) -> str:

@@ -41,7 +41,6 @@ def merge_folders(folders: list[Path], out: Path) -> Merged:
             write_atomically(out / path.name, path.read_bytes())
     _write_planned(folders, out, merged)
     _write_experiment(folders, out, merged)
-    merged.remarks += merged.unreadable
     return merged
 
 
@@ -52,7 +51,7 @@ def _write_planned(folders: list[Path], out: Path, merged: Merged) -> None:
         try:
             planned |= read_planned(folder)
         except ValueError as error:
-            merged.remarks.append(str(error))
+            merged.unreadable.append(str(error))
     if planned:
         write_planned(out, planned)
 

@@ -43,7 +43,7 @@ def read_planned(folder: Path) -> dict[str, str]:
 
 
 def without_record(names: dict[str, str], records: list[Record]) -> list[str]:
-    """Names of planned cases that no round of has ended yet, however."""
+    """Names of planned cases that no round of has ended yet, however; on one machine is enough."""
     there = {record.case_id for record in records}
     return [name for case_id, name in names.items() if case_id not in there]
 

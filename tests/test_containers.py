@@ -147,7 +147,18 @@ def test_no_engine_is_one_sentence(snnbench):
     snnbench.environment["DOCKER_HOST"] = f"unix://{snnbench.folder}/nobody.sock"
     ended = snnbench.run(snnbench.config(["torch"]), "--executor", "docker")
     assert ended.exit_code == 2
+    assert ended.message.endswith("(DOCKER_HOST): No such file or directory")
     assert f"no container engine answers at unix://{snnbench.folder}/nobody.sock" in ended.message
+
+
+def test_the_engines_own_words_are_kept_and_the_systems_preferred():
+    wrapped = RuntimeError("Error while fetching server API version")
+    wrapped.__cause__ = PermissionError(13, "Permission denied")
+    assert engine.in_short(wrapped) == "Permission denied"
+    refused = RuntimeError('400: "client version 1.24 is too old"')
+    refused.__cause__ = ValueError("400 Client Error")
+    assert engine.in_short(refused) == str(refused)
+    assert engine.in_short(TimeoutError()) == "TimeoutError"
 
 
 def test_whose_containers_are_orphans():

@@ -12,10 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from synthetic import HOSTILE, record, rounds, unmeasured
 
 from snnbench.report import units
-from snnbench.report.coverage import KINDS, MEANINGS
+from snnbench.report.coverage import KINDS, MEANINGS, Conditions
 from snnbench.report.csv_table import columns_of
 from snnbench.report.html import html_text
 from snnbench.report.rows import rows_of
+from snnbench.report.trust import trust
 from snnbench.worker.errors import STATUSES
 from snnbench.worker.phases import PHASES
 
@@ -191,6 +192,42 @@ def test_the_trust_box_says_what_the_data_say():
     ):
         assert sentence in text
     assert "refused because the proof failed" not in text
+
+
+def test_a_flag_of_most_rows_is_a_reason_to_doubt():
+    flagged = [r for name in ("jax", "torch", "norse") for r in rounds(name)]
+    for each in flagged[:4]:
+        each.parts["step"].samples.stop_reason = "budget"
+    rows = rows_of(flagged)
+    columns = {id(row): columns_of(row) for row in rows}
+    (told,) = [one for one in trust(rows, Conditions(rows), columns, [], []) if one["text"].startswith("Not converged (2 of 3")]
+    assert told["kind"] == "doubt"
+    columns[id(rows[0])]["quality"] = columns[id(rows[1])]["quality"] = ""
+    assert "doubt" not in [one["kind"] for one in trust(rows, Conditions(rows), columns, [], [])]
+
+
+@pytest.mark.parametrize("longer, flagged", [(1.005, False), (1.3, True)])
+def test_a_step_that_surely_takes_less_than_its_backward_is_flagged(longer, flagged):
+    def with_backward(record):
+        samples = record.parts["step"].samples
+        wall = [longer * seconds for seconds in samples.wall]
+        backward = record.parts["backward"].model_copy(update={"samples": samples.model_copy(update={"wall": wall})})
+        return record.model_copy(update={"parts": {**record.parts, "backward": backward}})
+
+    (row,) = rows_of([with_backward(record) for record in rounds("torch")])
+    assert ("phases_disagree" in row.quality()) == flagged
+
+
+def test_the_floor_is_one_for_all_rows_of_a_group():
+    def with_floor(record, seconds):
+        step = record.parts["step"].model_copy(update={"floor_s": seconds})
+        return record.model_copy(update={"parts": {**record.parts, "step": step}})
+
+    low = [with_floor(record, seconds) for record, seconds in zip(rounds("jax"), (3e-4, 1e-4), strict=True)]
+    rows = rows_of(low + [with_floor(record, 2e-4) for record in rounds("torch")] + rounds("norse", neurons=97))
+    assert {row.case.framework: row.floors["step"] for row in rows} == pytest.approx(
+        {"jax": 1e-4, "torch": 1e-4, "norse": 2.8e-4}
+    )
 
 
 @pytest.mark.parametrize("records", [[], [unmeasured("torch", "crash")]])

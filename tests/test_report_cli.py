@@ -72,7 +72,7 @@ def test_the_terminal_has_bars_as_long_as_the_times(folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--baseline", "trch"], "--baseline trch: must be one of jax, torch; did you mean 'torch'?"),
+        (["--baseline", "trch"], "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?"),
         (["--published", "nothing.csv"], "--published nothing.csv: cannot be read: No such file or directory"),
     ],
 )

@@ -253,6 +253,8 @@ def test_sorting_by_click_and_by_keyboard(visit):
     assert head.get_attribute("aria-sort") == "descending" and seen.page.locator("th[aria-sort]").count() == 1
     seen.page.locator("[data-view=memory]").press("Space")
     assert seen.page.locator("th[data-column=step_peak_memory_bytes]").is_visible() and not head.is_visible()
+    seen.page.fill("#search", "N = 64 T = 500 neuron hard bf16 jax")
+    assert seen.lines() == ["jax"]
     seen.page.fill("#search", "unsupported bf16")
     assert set(seen.lines()) == {"rockpool"} and len(seen.lines()) == 12
     assert seen.heard == []
@@ -272,7 +274,7 @@ def test_what_is_saved_is_what_is_shown(visit, example_rows):
     assert seen.saved("[data-figure=times] .save button >> nth=0").startswith(b"\x89PNG")
     drawing = seen.saved("[data-figure=times] .save button >> nth=1").decode()
     assert drawing.startswith("<svg") and "spikingjelly" in drawing
-    assert f"Time per call: {seen.titles('times')[0]}" in drawing
+    assert "Time per call" in drawing and seen.titles("times")[0] in drawing
     assert seen.heard == []
 
 

@@ -92,6 +92,10 @@ def test_a_part_that_is_not_there_is_missed(runs):
     assert "no record yet" not in snnbench("report", whole.folder).stderr
     back = snnbench("merge", "two", parts[2].folder, "--out", "three")
     assert "no record yet" not in back.stderr and lost
+    (snnbench.folder / "two" / "planned.json").write_text("{ half of it")
+    spoilt = snnbench("merge", "two", parts[2].folder, "--out", "four", out="four")
+    assert "two/planned.json cannot be read" in spoilt.stderr
+    assert "two/planned.json cannot be read" in (spoilt.folder / "report.html").read_text()
 
 
 def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):

@@ -30,12 +30,13 @@ def merge(
     make_writable(out)
     merged = merge_folders(folders, out)
     results = read_results([out])
-    for sentence in [*merged.remarks, *([in_short(results.missing)] if results.missing else [])]:
+    results.unreadable += merged.unreadable
+    missing = [in_short(results.missing)] if results.missing else []
+    for sentence in [*merged.remarks, *results.unreadable, *missing]:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(exit_codes.NOTHING)
-    results.unreadable += merged.unreadable
     write_report(out, merged.name, results)
     console = output()
     print_tables(results.rows, console)

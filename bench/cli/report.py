@@ -79,6 +79,7 @@ def report(
 
 
 def _check_baseline(baseline: str, results: Results) -> None:
-    variants = sorted({row.case.framework_variant for row in results.rows})
+    variants = sorted({row.case.framework_variant for row in results.rows if "step" in row.estimates})
     if baseline and baseline not in variants:
-        raise ConfigError(f"--baseline {baseline}: must be one of {', '.join(variants)}{nearest(baseline, variants)}")
+        timed = f"one that was timed: {', '.join(variants)}" if variants else "left out: nothing was timed"
+        raise ConfigError(f"--baseline {baseline}: must be {timed}{nearest(baseline, variants)}")

@@ -59,9 +59,9 @@ function valuesOf(panel, width, theme) {
   };
 }
 
-/** A Vega view of a panel in `host`; `more` goes into its specification. */
-async function embedded(host, { figure, panel }, width, theme, more = {}) {
-  const spec = { ...substituted(figure.spec, valuesOf(panel, width, theme)), description: `${figure.title}. ${panel.title}`, ...more };
+/** A Vega view of a panel in `host`; `besides` goes into its specification. */
+async function embedded(host, { figure, panel }, width, theme, besides = {}) {
+  const spec = { ...substituted(figure.spec, valuesOf(panel, width, theme)), description: `${figure.title}. ${panel.title}`, ...besides };
   const options = {
     actions: false,
     renderer: "svg",
@@ -83,10 +83,16 @@ async function draw(target) {
   target.classList.add("drawn");
 }
 
-/** As a picture that stands alone: light as paper, and with its title. */
+/** Lines of at most so many letters. */
+function wrapped(text, letters) {
+  return (text.match(new RegExp(`.{1,${letters}}(\\s|$)`, "g")) || [text]).map((line) => line.trim());
+}
+
+/** As a picture that stands alone: light as paper, with its title and notes. */
 async function exportPanel(target, kind) {
   const { figure, panel } = target;
-  const title = [figure.title, panel.title].filter(Boolean).join(": ");
+  const letters = Math.floor(target.clientWidth / 7);
+  const title = { text: wrapped(figure.title, letters), subtitle: [panel.title, ...panel.notes].flatMap((text) => wrapped(text, letters)) };
   const view = await embedded(document.createElement("div"), target, target.clientWidth, "light", { title });
   save(`${target.dataset.name}.${kind}`, await view.toImageURL(kind, 2));
   view.finalize();

@@ -93,10 +93,6 @@ class Row:
         stages = self.first.proof["stages"] if self.first.proof else []
         return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else None
 
-    @property
-    def _parts_of_step(self) -> list[str]:
-        return [phase for phase in ("forward", "backward") if phase in self.estimates]
-
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""
         flags = []
@@ -107,7 +103,8 @@ class Row:
             flags.append("not_converged")
         if any(abs(drift(r.parts["step"].samples.wall, r.parts["step"].samples.at)) > 0.05 for r in self.records if _sampled(r)):
             flags.append("drift")
-        if self.sound and any(self.estimates[phase].median > self.estimates["step"].median for phase in self._parts_of_step):
+        parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
+        if self.sound and any(part.low > self.estimates["step"].high for part in parts):
             flags.append("phases_disagree")
         if samples and sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)):
             flags.append("outliers")
@@ -172,9 +169,9 @@ def _rank(group: list[Row]) -> None:
 def _set_floors(group: list[Row]) -> None:
     """Each worker measured its own ceilings, in its own library. What one of them reached, the hardware can do for all."""
     for phase in PHASES:
-        timed = [row for row in group if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)]
-        floors = [record.parts[phase].floor_s for row in timed for record in row.records if phase in record.parts]
-        for row in timed:
+        known = [row for row in group if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)]
+        floors = [record.parts[phase].floor_s for row in known for record in row.records if phase in record.parts]
+        for row in known:
             row.floors[phase] = min(floor for floor in floors if floor)
 
 

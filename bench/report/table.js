@@ -5,6 +5,7 @@ const FIRST = 100; // rows that are shown until all are asked for
 const cases = document.getElementById("cases");
 const rows = [...cases.tBodies[0].rows];
 const heads = [...cases.querySelectorAll("thead th")];
+const SEARCHED = ["status", "reason", "quality"].map((name) => heads.findIndex((head) => head.dataset.column === name));
 let allRows = false;
 
 function compare(first, second) {
@@ -18,7 +19,8 @@ function compare(first, second) {
 /** Lines of results.csv in the order and choice of the table. */
 function chosenRows() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (row) => rows[row].textContent.toLowerCase();
+  const text = (row) =>
+    [data.variants[row], ...Object.values(data.where[row]), ...SEARCHED.map((at) => rows[row].cells[at].textContent)].join("\n").toLowerCase();
   const found = data.variants.map((_, row) => row).filter(shownRow)
     .filter((row) => words.every((word) => text(row).includes(word)));
   return state.sort ? found.sort(compare) : found;

@@ -4,15 +4,15 @@ from typing import Any
 
 PALETTES = {
     "light": (
-        *("#0072b2", "#d55e00", "#009e73", "#901878", "#b49c54", "#c084fc"),
-        *("#54303c", "#c03c48", "#18309c", "#c090b4", "#30480c"),
+        *("#0072b2", "#d55e00", "#009e73", "#b41878", "#7884fc", "#78480c"),
+        *("#d83c54", "#482484", "#b484b4", "#304824", "#543048"),
     ),
     "dark": (
         *("#56a5e8", "#f28544", "#2fc597", "#c03ca8", "#fcd848", "#6c6ce4"),
         *("#fcd8fc", "#6c7848", "#f0f0c0", "#906078", "#b4fc84"),
     ),
 }
-"""Three after Okabe and Ito; the others are as far as can be from all before, also for those who see no red or green."""
+"""Three after Okabe and Ito, and others found by search: apart also for those who see no red or green, and from the page."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
 """Numbers of colours, shapes and dashes without a common divisor: 77 variants differ in colour or shape."""

@@ -19,7 +19,7 @@ FLAGS = {
     "drift": ("drift", "the step time changed by more than 5 % while it was measured"),
     "phases_disagree": (
         "phases disagree",
-        "a step took less than its own forward or backward pass: the machine changed between them",
+        "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
     ),
     "outliers": ("outliers", "more than 10 % of the samples lie far outside the others; they are counted, never dropped"),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),

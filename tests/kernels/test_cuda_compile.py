@@ -70,6 +70,8 @@ VARIANTS = {
     "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 24, 208, 32),
     "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 248, 32),
     "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 24, 248, 32),
+    "backward float32 few, split, hard": (lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True), 64, 255, 32),
+    "backward float32 many, split, hard": (lambda: backward_program(MANY, spec=NeuronSpec("hard"), parts=True), 24, 255, 32),
     "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 24, 255, 32),
 }
 

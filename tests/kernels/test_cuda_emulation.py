@@ -168,7 +168,8 @@ def check_parts(whole: bool) -> None:
     """The parts are those of splitting the gradient afterwards, beside it or in its place."""
     x = currents(70, 3, 10)
     gs, gv = upstream(x), upstream(x, seed=4)
-    gv[40, 0, 1], gv[69, 1, 2], gv[69, 1, 3] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
+    gv[40, 0, 1], gv[69, 1, 2] = math.nan, math.inf
+    gv[69, 1, 3], gv[69, 1, 4] = 3.4e38, -3.4e38  # which bfloat16 would round to infinity
     kept = forward_call(NeuronSpec(), x)
     reference.forward(kept)
     absent = dict.fromkeys(("scale", "shift", "grad_final", "center", "mix", "grad_state", "sum_error", "sum_by_current"))
@@ -307,6 +308,7 @@ PARTS_FAULTS = [
     ("k * next_part", "k * 0"),
     ("finite ? x - first : 0.0f", "x - first"),
     ("x > largest ? largest :", ""),
+    ("x < -largest ? -largest :", ""),
 ]
 
 

@@ -4,15 +4,16 @@ from .figure import Entry, Figure, Panel, Table, by_phase
 from .spec import BY_VARIANT, hint, rows_of_dots
 
 TEXT = (
-    "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue, so that the share "
-    "told is at most the time with the fewest neurons over the cell's: from 80 % on yes, below 50 % no. With the fewest "
-    "themselves it is at least (≥) what is left if the work grows no slower than N. A question mark: the share's 95 % interval "
-    "reaches over a limit. On a GPU the share after which the call came back is told too: from 90 % on the device waits for "
-    "Python."
+    "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue: at most (≤) the time "
+    "with the fewest. What is left of that, if the work grows no slower than N, is the least (≥). Yes: 80 % of the time or more; "
+    "no: under 50 %. A question mark, for steps: the interval of what decided reaches over that limit. On a GPU the time until "
+    "the call came back decides (“back”): from 90 % on, the device waits for Python."
 )
 BOUND, NOT_BOUND, RETURNED = 0.8, 0.5, 0.9
-"""Shares of the time: from which on its smallest size, from which on it is not, and from which on the return, says so."""
+"""Shares of the time that issuing takes: from the first on it is launch-bound, below the second not; and of the return."""
 FILLED = {"yes": 0.55, "partly": 0.22, "no": 0.04, "unclear": 0.0}
+Share = tuple[float, float, float]
+"""A share and its interval; without one, three times the share."""
 
 
 def launch(table: Table) -> Figure:
@@ -27,65 +28,70 @@ def launch(table: Table) -> Figure:
             names = {"variants": variants, "row": 48 if any(point["returned"] for point in points) else 34}
             panels.append(Panel(table.title(where), where, points, {"neurons": "neurons", "seconds": f"{phase}_s"}, names))
     missing = "On a CPU only the times at another size could tell, and no framework was measured at two numbers of neurons."
-    return Figure("launch", "Launch-bound?", TEXT, _spec(), panels, missing)
+    return Figure("launch", "Launch-bound or not", TEXT, _spec(), panels, missing)
 
 
 def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict:
     """`line`: the same framework's entries, of the fewest neurons first."""
     values, small = entry.values, line[0]
-    seconds, enqueue = values[f"{phase}_s"], values[f"{phase}_enqueue_s"]
-    returned = enqueue / seconds if values["device"].startswith("cuda") and enqueue is not None else None
-    most = least = None
-    interval: tuple[float, ...] = ()
-    if entry is not small:
-        most, *interval = _ratio(table, small, entry, phase)
-    elif len(line) > 1:
-        least, *interval = (_left(ratio, small, line[1]) for ratio in _ratio(table, line[1], small, phase))
+    enqueue = values[f"{phase}_enqueue_s"]
+    returned = enqueue / values[f"{phase}_s"] if values["device"].startswith("cuda") and enqueue is not None else None
+    most = _ratio(table, small, entry, phase) if entry is not small else None
+    least = _least(table, line, phase)
+    if least and most:
+        least = tuple(share * most[0] for share in least)
+    said = verdict(most and most[0], returned, least and least[0])
+    decided = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}.get(said, [])
     return {
         "row": entry.index,
-        "share": most if least is None else least,
-        "at_least": least is not None,
+        "most": most and most[0],
+        "least": least and max(least[0], 0.0),
         "returned": returned,
-        "verdict": verdict(most, returned, least),
-        "unsure": any(min(interval) < limit < max(interval) for limit in (BOUND, NOT_BOUND)) if interval else False,
+        "verdict": said,
+        "unsure": returned is None and any(low < limit < high for (_, low, high), limit in decided),
     }
 
 
-def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> tuple[float, ...]:
-    """Of two times, and for steps its interval."""
-    return table.step_ratio(entry, base) if phase == "step" else (entry.values[f"{phase}_s"] / base.values[f"{phase}_s"],)
+def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> Share:
+    if phase == "step":
+        return table.step_ratio(entry, base)
+    return (entry.values[f"{phase}_s"] / base.values[f"{phase}_s"],) * 3
 
 
-def _left(ratio: float, small: Entry, next_size: Entry) -> float:
-    """The share of the smaller size's time that is not work, if work grows with N at least, from the larger's time over it."""
-    return 1 - (ratio - 1) / (next_size.values["neurons"] / small.values["neurons"] - 1)
+def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
+    """What issuing takes, at least, of the time with the fewest neurons, from the next size: all but what had grown with N."""
+    if len(line) < 2:
+        return None
+    sizes = [entry.values["neurons"] for entry in line]
+    grown, low, high = _ratio(table, line[1], line[0], phase)
+    return tuple(1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in (grown, high, low))
 
 
-def verdict(most: float | None, returned: float | None, least: float | None = None) -> str:
-    """Launch-bound: `yes`, `partly`, `no` or `unclear`, from the most and the least that issuing may take, and the share until
-    the return."""
-    if least is not None and least >= BOUND:
-        return "yes"
+def verdict(most: float | None, returned: float | None, least: float | None) -> str:
+    """Launch-bound: `yes`, `partly`, `no` or `unclear`, from the most and the least that issuing may take of the time, and the
+    share of it until the call returned, which only a GPU has."""
     if most is not None and most < NOT_BOUND:
         return "no"
     if returned is not None:
         return "yes" if returned >= RETURNED else "no" if returned < NOT_BOUND else "partly"
-    if most is not None:
-        return "yes" if most >= BOUND else "partly"
-    return "partly" if least is not None and least >= NOT_BOUND else "unclear"
+    if least is None or least < NOT_BOUND:
+        return "unclear"
+    return "yes" if least >= BOUND else "partly"
 
 
 def _spec() -> dict:
     transform = [
-        {"calculate": "datum.at_least ? '≥ ' : ''", "as": "sign"},
-        {"calculate": "isValid(datum.share) ? datum.sign + format(clamp(datum.share, 0, 1), '.0%') : ''", "as": "part"},
-        {"calculate": "isValid(datum.returned) ? format(datum.returned, '.0%') : ''", "as": "until_return"},
+        {"calculate": "isValid(datum.least) ? '≥ ' + format(min(datum.least, 1), '.0%') : ''", "as": "at_least"},
+        {"calculate": "isValid(datum.most) ? '≤ ' + format(min(datum.most, 1), '.0%') : ''", "as": "at_most"},
+        {"calculate": "isValid(datum.returned) ? 'back ' + format(datum.returned, '.0%') : ''", "as": "until_return"},
         {"calculate": f"{FILLED}[datum.verdict]", "as": "filled"},
-        {"calculate": "datum.verdict + (datum.unsure && datum.verdict !== 'unclear' ? '?' : '')", "as": "word"},
-        {"calculate": "[datum.part, datum.until_return ? 'back at ' + datum.until_return : '']", "as": "shares"},
+        {"calculate": "datum.verdict + (datum.unsure ? '?' : '')", "as": "word"},
+        {"calculate": "datum.verdict === 'no' && datum.at_most ? datum.at_most : datum.at_least", "as": "bound"},
+        {"calculate": "[datum.bound, datum.until_return]", "as": "shares"},
     ]
     fill = {"field": "filled", "type": "quantitative", "scale": None}
-    tooltip = hint(framework="variant", neurons="neurons", launch_bound="word", share="part", until_the_return="until_return")
+    tooltip = hint(framework="variant", neurons="neurons", launch_bound="word", least="at_least", most="at_most")
+    tooltip += hint(until_the_return="until_return")
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     text = {"type": "text", "align": "center", "lineHeight": 13}
     clear = [{"filter": "datum.verdict !== 'unclear'"}]

@@ -35,7 +35,7 @@ def _panel(table: Table, where: dict, phase: str, column: str, meaning: str, gro
         points=[{"row": entry.index, "front": entry.index in front} for entry in group],
         fields={"seconds": f"{phase}_s", "bytes": column},
         names={"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"},
-        notes=[] if others else [f"Of all frameworks here {first} is both the fastest and the leanest."],
+        notes=[] if others else [f"Nobody here is faster than {first}, and nobody leaner."],
     )
 
 

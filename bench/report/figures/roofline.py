@@ -5,9 +5,9 @@ from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
-    "any framework reached here right after its own samples, whatever the number format: what is 0 or 1 can be multiplied in a "
-    "short one without loss, in fp32 rows too. Where the machine was faster during the samples there is more than "
-    "100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused as implausible."
+    "any framework reached here right after its own samples, in the fastest number format: nobody can be faster, and rows that "
+    "are exact to fp32 cannot come near it where short formats are much faster. Where the machine was faster during the samples "
+    "there is more than 100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused as implausible."
 )
 
 
