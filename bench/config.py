@@ -57,6 +57,8 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         return NAMED_NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
+    if value == NATIVE.as_dict():  # as a result folder keeps it
+        return NATIVE
     kinds = {field.name: field.type for field in fields(NeuronSpec)}
     for key, item in value.items():
         if key not in kinds:

@@ -17,7 +17,7 @@ import snnbench
 from snnbench.adapters import registry
 
 from . import needs
-from .environments import FINISHED, MARKER, Environment, NotMade, describe, discard, locked, read_json
+from .environments import FINISHED, MARKER, Environment, NotMade, describe, discard, faults, locked, read_json
 from .link import link, locations
 from .recipes import Step
 from .store import write_atomically
@@ -42,7 +42,8 @@ runpy.run_module({module!r}, run_name="__main__")
 
 @dataclass(frozen=True)
 class Progress:
-    """`step` begins, was `kept` from before, or is `done` after `seconds`; or one `line` that pip said."""
+    """`step` begins, was `kept` from before, or is `done` after `seconds`; or one `line` that pip said, or that says what is
+    `damaged`, for which all is made anew."""
 
     kind: str
     step: str = ""
@@ -53,7 +54,7 @@ class Progress:
 
 
 def create(environment: Environment) -> Iterator[Progress]:
-    """Make or update an environment; finished steps are kept. Raises NotMade, or ConfigError if another command is at it."""
+    """Make, update or mend an environment, finished steps kept. Raises NotMade, or ConfigError if another command is at it."""
     try:
         yield from _create(environment)
     except OSError as error:
@@ -64,7 +65,11 @@ def create(environment: Environment) -> Iterator[Progress]:
 def _create(environment: Environment) -> Iterator[Progress]:
     with locked(environment):
         if environment.state()[0] == "ready":
-            return
+            found = faults(environment)
+            if not found:
+                return
+            yield Progress("damaged", line="; ".join(found))
+            discard(environment)
         if unmet := needs.unmet_before(environment.recipe.needs):
             raise NotMade(f"{environment.name} needs {unmet}")
         (environment.folder / MARKER).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +15,8 @@ from snnbench.adapters.base import Case
 from .worker.errors import worst
 
 SCHEMA = 1
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+"""What a terminal would obey: a framework's message may hold it."""
 
 
 class Samples(BaseModel):
@@ -105,7 +108,9 @@ def fold(events: list[dict]) -> dict[str, Any]:
         seconds = event.get("seconds")
         if seconds is not None:
             part["seconds"] = part.get("seconds", 0.0) + seconds
-        part.update({key: event[key] for key in ("status", "reason", "samples", "floor_s") if key in event})
+        part.update({key: event[key] for key in ("status", "samples", "floor_s") if key in event})
+        if "reason" in event:
+            part["reason"] = event["reason"] and CONTROL.sub("", event["reason"])
         folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]
         if "facts" in event:
             facts = dict(event["facts"])

@@ -200,6 +200,17 @@ def test_another_place_of_snnbench_makes_it_stale(made, ready):
     assert states(ready)["tiny"] == "ready"
 
 
+def test_create_mends_what_is_damaged(made, ready):
+    folder, _ = made
+    (lost,) = folder.glob("lib/*/site-packages/tinyframework/neurons.py")
+    lost.unlink()
+    assert "tiny: to mend it: snnbench env create tiny" in ready("env", "doctor", "tiny").stdout
+    mended = ready("env", "create", "tiny")
+    assert mended.exit_code == 0 and "tiny is made anew: tinyframework-1.0 has lost 1 files" in mended.stderr
+    assert lost.exists() and ready("env", "doctor", "tiny").exit_code == 0
+    assert "kept" not in mended.stderr
+
+
 def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
     folder, _ = made
     (lost,) = folder.glob("lib/*/site-packages/tinyframework/neurons.py")

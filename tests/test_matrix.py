@@ -33,6 +33,17 @@ def test_a_cell_names_what_was_proved_and_where_the_state_is_longer_than_asked()
     assert table(*reversed(records)) == [["framework", "soft"], ["numpy", r"fp32, bf16\*, fp16, amp-bf16\*"]]
 
 
+def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
+    def sized(neurons, **fields):
+        found = record(**fields)
+        found = found.model_copy(update={"case": {**found.case, "neurons": neurons}})
+        return found.model_copy(update={"case_id": case_id(found.typed_case)})
+
+    refused = sized(97, precision="bf16", status="unsupported", reason="no <b>bf16</b> here")
+    text = matrix_text(rows_of([sized(31), sized(97), sized(31, precision="bf16"), refused]))
+    assert "| numpy | fp32, bf16\\* (1 of 2 sizes)<sup>1</sup> |" in text and "1. no &lt;b&gt;bf16&lt;/b&gt; here" in text
+
+
 def test_what_is_missing_has_a_note_with_its_reason_once():
     text = matrix_text(
         rows_of(

@@ -90,6 +90,19 @@ def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
     assert found.command == "snnbench run --config quickstart.toml" and any(found.packages.values())
 
 
+@pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
+def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
+    found = result_set(ROOT / "results" / name, [])
+    assert found.config and not found.strange
+    (tmp_path / "again.toml").write_text(found.config)
+    load_config(tmp_path / "again.toml")
+
+
+def test_an_experiment_of_another_version_is_called_that(tmp_path):
+    (tmp_path / "experiment.json").write_text('"hi"')
+    assert result_set(tmp_path, []).strange == ["experiment.json"]
+
+
 def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path):
     (tmp_path / "experiment.json").write_text("[]")
     (tmp_path / "environment-x.json").write_text("{}")

@@ -241,3 +241,8 @@ def test_a_case_shows_its_worst_status_and_that_one_s_reason(statuses):
     folded = fold([*events, {"part": "end"}])
     assert folded["status"] == max(statuses, key=STATUSES.index)
     assert folded["reason"] == f"{folded['status']}!"
+
+
+def test_a_message_cannot_give_orders_to_a_terminal():
+    event = {"part": "build", "status": "build_error", "reason": "\x1b[31mred\x1b[0m \x07and\tplain\nwords"}
+    assert fold([event])["reason"] == "red and\tplain\nwords"

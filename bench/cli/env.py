@@ -48,7 +48,7 @@ def list_(as_json: Json = False) -> None:
 
 @env.command()
 def create(names: Names) -> None:
-    """Make environments, or bring them up to date. Run it again to resume: finished steps are kept."""
+    """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept."""
     failed = False
     for own in [environments.named(name) for name in names]:
         try:
@@ -61,14 +61,13 @@ def create(names: Names) -> None:
 
 def _create(own: environments.Environment) -> None:
     console, line = messages(), ""
-    if own.state()[0] == "ready":
-        console.print(f"{own.name} is ready in {own.folder}", soft_wrap=True)
-        return
     try:
         with console.status(own.name) as status:
             for progress in making.create(own):
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
-                if progress.kind == "line":
+                if progress.kind == "damaged":
+                    console.print(escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True)
+                elif progress.kind == "line":
                     status.update(escape(f"{line}: {progress.line}")[: console.width - 4])
                 elif progress.kind == "step":
                     status.update(escape(line))
@@ -93,6 +92,8 @@ def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments 
         failed = failed or bool(found)
         for fault in found or ["as it was made"]:
             console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
+        if found:
+            console.print(f"{own.name}: to mend it: {own.command}", soft_wrap=True)
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 

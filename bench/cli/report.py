@@ -39,7 +39,7 @@ def report(
         typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
     ] = None,
     baseline: Annotated[
-        str, typer.Option(help="Framework that times are compared with [default: the fastest].", show_default=False)
+        str, typer.Option(help="Framework that the figures compare times with [default: the fastest].", show_default=False)
     ] = "",
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.

@@ -1,5 +1,7 @@
 """The ranking tables as Markdown, for READMEs and pull requests."""
 
+from html import escape
+
 from . import units
 from .coverage import Conditions, reason_of
 from .rows import Row
@@ -24,7 +26,7 @@ def _table(title: str, group: list[Row]) -> str:
 def _native_cells(row: Row) -> list[str]:
     _, framework, step, interval, _, *others, status = _cells(row)
     cells = [framework, step, interval, *others, units.share(row.firing_rate)]
-    return [*cells, row.first.facts.get("native") or "", status]
+    return [*cells, plain(row.first.facts.get("native") or ""), status]
 
 
 def _cells(row: Row) -> list[str]:
@@ -38,10 +40,15 @@ def _cells(row: Row) -> list[str]:
         units.seconds(forward.median) if forward else "",
         units.seconds(backward.median) if backward else "",
         units.size(row.peak_memory),
-        ": ".join(filter(None, (row.status, reason_of(row)))),
+        plain(": ".join(filter(None, (row.status, reason_of(row))))),
     ]
 
 
 def line(cells) -> str:
     """One line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def plain(text: str) -> str:
+    """`text` from outside, in which Markdown is to see no HTML."""
+    return escape(text, quote=False)

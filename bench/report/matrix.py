@@ -1,12 +1,12 @@
 """Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from snnbench.adapters.base import PRECISIONS
 
 from ..config import NAMED_NEURONS
 from .coverage import Conditions, reason_of
-from .markdown import line
+from .markdown import line, plain
 from .rows import Row
 
 SHORT = ("bf16", "fp16", "amp-bf16")
@@ -39,8 +39,8 @@ def _table(device: str, rows: list[Row]) -> str:
     for variant in sorted({row.case.framework_variant for row in rows}):
         members = [cells.get((variant, neuron), []) for neuron in neurons]
         lines.append(line([variant, *(_cell(cell, general, notes) for cell in members)]))
-    told = [f"* {precision}: {reason}" for precision, reason in general.items()]
-    told += [f"{number}. {reason}" for reason, number in notes.items()]
+    told = [f"* {precision}: {plain(reason)}" for precision, reason in general.items()]
+    told += [f"{number}. {plain(reason)}" for reason, number in notes.items()]
     title = f"**{device}**: {' · '.join(text for text in Conditions(rows).fixed if text != device)}"
     return "\n".join([title, "", *lines, "", *told, ""])
 
@@ -55,20 +55,21 @@ def _general(rows: list[Row]) -> dict[str, str]:
 
 
 def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:
-    rows = sorted(
-        (row for row in rows if row.case.precision not in general), key=lambda row: PRECISIONS.index(row.case.precision)
-    )
-    words, reasons = [], Counter()
-    for row in rows:
-        precision = row.case.precision
-        if row.sound:
-            wider = precision in SHORT and row.first.facts.get("state_dtype") in WIDER
-            words.append(precision + ("\\*" if wider else ""))
-            continue
-        if row.status not in NOT_HERE:
-            words.append(f"{precision} {REFUSED}")
-        reasons[reason_of(row)] += 1
+    by_precision = {precision: [row for row in rows if row.case.precision == precision] for precision in PRECISIONS}
+    asked = {precision: members for precision, members in by_precision.items() if members and precision not in general}
+    words = [_word(precision, members) for precision, members in asked.items()]
+    reasons = dict.fromkeys(reason_of(row) for members in asked.values() for row in members if not row.sound)
     for reason in reasons:
         notes.setdefault(reason, len(notes) + 1)
     marks = " ".join(f"<sup>{number}</sup>" for number in sorted(notes[reason] for reason in reasons))
-    return (", ".join(words) or ("–" if rows else "")) + marks
+    return (", ".join(filter(None, words)) or ("–" if asked else "")) + marks
+
+
+def _word(precision: str, rows: list[Row]) -> str:
+    """What is said of the cases of a precision, which may be of several sizes; nothing, if none could be tried."""
+    sound = [row for row in rows if row.sound]
+    if not sound:
+        return "" if all(row.status in NOT_HERE for row in rows) else f"{precision} {REFUSED}"
+    wider = precision in SHORT and any(row.first.facts.get("state_dtype") in WIDER for row in sound)
+    part = "" if len(sound) == len(rows) else f" ({len(sound)} of {len(rows)} sizes)"
+    return precision + ("\\*" if wider else "") + part

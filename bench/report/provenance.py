@@ -7,7 +7,7 @@ from . import units
 from .coverage import KINDS, Conditions, reason_of
 from .rows import Row
 
-SAID = {"budget": units.duration, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
+SAID = {"budget": units.seconds, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
 
 
 def provenance(rows: list[Row], conditions: Conditions) -> dict:

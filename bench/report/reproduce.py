@@ -1,7 +1,6 @@
 """How to measure the same again: a result folder's experiment as a config, and the command."""
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ class ResultSet:
     packages: dict[str, dict[str, str]] = field(default_factory=dict)
     planned: dict[str, str] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+    """Files that hold JSON, and not what this version of snnbench writes there."""
 
     @property
     def command(self) -> str:
@@ -37,11 +38,13 @@ def result_set(folder: Path, started: list[str]) -> ResultSet:
         except (OSError, ValueError) as error:
             found.unreadable.append(f"{path} cannot be read: {error}")
             continue
-        with suppress(ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
+        try:
             if path.name == "experiment.json":
                 found.config = as_toml(Experiment.model_validate(_given(content)))
             else:
                 found.packages[f"{content['name']} {content['hash']}"] = content["packages"]
+        except (ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
+            found.strange.append(path.name)
     try:
         found.planned = read_planned(folder)
     except ValueError as error:

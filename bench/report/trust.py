@@ -71,7 +71,7 @@ def trust(
         told = "each framework's own neuron, proved to have the right time axis and held against no oracle"
         say(
             "note",
-            f"{_count(len(natives), 'native case')} stand in tables of their own, never ranked: {told}.",
+            f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {told}.",
             map(names, natives),
         )
     refused = {status: [row for row in rows if row.status == status] for status in REFUSED}
