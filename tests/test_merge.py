@@ -30,7 +30,7 @@ def folders(tmp_path):
 
 def test_machines_are_not_ranked_together(folders, tmp_path):
     merged = merge_folders(folders, tmp_path / "all")
-    assert (merged.name, merged.remarks) == ("grid", [])
+    assert (merged.name, merged.remarks, merged.unreadable) == ("grid", [], [])
     rows = read_results([tmp_path / "all"]).rows
     machines = [row.first.machine["hash"] for row in rows]
     assert machines == ["m1"] * 4 + ["m2"] * 4, "grouped by machine"
@@ -67,5 +67,5 @@ def test_a_damaged_record_is_named(folders, tmp_path):
     damaged = next((folders[0] / "records").iterdir())
     damaged.write_text("{")
     merged = merge_folders(folders, tmp_path / "all")
-    assert any(str(damaged) in sentence for sentence in merged.remarks)
+    assert any(str(damaged) in sentence for sentence in merged.unreadable)
     assert len(read_records(tmp_path / "all")[0]) == 15
