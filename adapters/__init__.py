@@ -3,8 +3,9 @@
 `TorchAdapter` and `JaxAdapter` are what an adapter subclasses; importing them imports neither torch nor JAX.
 """
 
-from .base import Adapter, Case, FixedPoint, Unsupported
-from .jax_adapter import JaxAdapter
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.contract import Adapter, FixedPoint, Unsupported
+from .base.jax_adapter import JaxAdapter
+from .base.torch_adapter import TorchAdapter
 
 __all__ = ["Adapter", "Case", "FixedPoint", "JaxAdapter", "TorchAdapter", "Unsupported"]

@@ -5,8 +5,8 @@ the spikes of `hard`, every decision right, as a tensor of bool, from `v >= thre
 hangs on a gradient.
 """
 
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 
 class BindsNet(TorchAdapter):

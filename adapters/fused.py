@@ -5,8 +5,8 @@ device, and ways to multiply in front of it.
 `linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both.
 """
 
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 LINEAR = {
     "linear-split": {"emulate": True},
@@ -32,7 +32,7 @@ class Fused(TorchAdapter):
             return f"{case.precision} has short operands already: there is nothing to split"
         if _requested(case.construction) is None:
             return None
-        from snnbench.kernels.neuron import backends
+        from snnbench.kernels.lif import backends
 
         return backends.unavailable(case.construction, *_tensors_of(case))
 
@@ -53,13 +53,13 @@ class Fused(TorchAdapter):
         return spikes  # in the type that the next layer multiplies, which is not always that of its weights
 
     def facts(self, case: Case) -> dict:
-        from snnbench.kernels.neuron import backends
+        from snnbench.kernels.lif import backends
 
         backend = backends.choose(*_tensors_of(case), _requested(case.construction))
         return {"backend": backend, "state_dtype": "float32"}  # whatever the formats in memory: see kernels/neuron
 
     def compile_seconds(self) -> float:
-        from snnbench.kernels.neuron import cache
+        from snnbench.kernels.build import cache
 
         return cache.build_seconds
 

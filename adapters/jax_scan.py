@@ -4,9 +4,9 @@
 `associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
 """
 
-from .base import Case
-from .jax_adapter import JaxAdapter
-from .surrogates import jax_spike
+from .base.case import Case
+from .base.jax_adapter import JaxAdapter
+from .base.spikes import jax_spike
 
 
 class JaxScan(JaxAdapter):

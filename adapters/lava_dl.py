@@ -16,9 +16,10 @@ import sys
 import time
 import types
 
-from .base import Case, FixedPoint
-from .surrogates import derivative
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.contract import FixedPoint
+from .base.spikes import derivative
+from .base.torch_adapter import TorchAdapter
 
 # SLAYER imports its object detector, which needs torchvision and OpenCV; no neuron uses it.
 DETECTOR = "lava.lib.dl.slayer.object_detection"

@@ -9,8 +9,8 @@ All multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled 
 versions ignore it: the slope is 1 either way.
 """
 
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 
 class Norse(TorchAdapter):
@@ -38,7 +38,7 @@ class Norse(TorchAdapter):
         from norse.torch.functional.lif_box import LIFBoxFeedForwardState, lif_box_feed_forward_step
         from norse.torch.module.snn import SNN
 
-        from .time_loop import TimeLoop
+        from .base.time_loop import TimeLoop
 
         parameters = box_parameters(spec)
 
@@ -89,7 +89,7 @@ class Norse(TorchAdapter):
         """
         from norse.torch import LIF
 
-        from .time_loop import TimeLoop
+        from .base.time_loop import TimeLoop
 
         class Loop(TimeLoop):
             def __init__(self):

@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from .base import Adapter
+from .base.contract import Adapter
 
 BUILT_IN = {
     "fused": "snnbench.adapters.fused:Fused",

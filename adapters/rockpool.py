@@ -10,9 +10,10 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 
 import math
 
-from .base import Case, Unsupported
-from .surrogates import derivative
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.contract import Unsupported
+from .base.spikes import derivative
+from .base.torch_adapter import TorchAdapter
 
 SYNAPSE_OFF = 2.0**-40
 """A synaptic decay: a power of two, so that currents can be scaled by its inverse exactly."""

@@ -6,9 +6,9 @@ inverse, leave nothing of it: the residue of the step before is 10⁻¹². Untes
 
 import math
 
-from .base import Case
-from .surrogates import derivative
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.spikes import derivative
+from .base.torch_adapter import TorchAdapter
 
 SYNAPSE = 2.0**-40
 

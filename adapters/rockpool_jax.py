@@ -9,9 +9,9 @@ import importlib
 import math
 from contextlib import contextmanager
 
-from .base import Case
-from .jax_adapter import JaxAdapter
-from .surrogates import jax_spike
+from .base.case import Case
+from .base.jax_adapter import JaxAdapter
+from .base.spikes import jax_spike
 
 SYNAPSE_OFF = -44
 """Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this one comes out right to the

@@ -6,9 +6,9 @@
 
 import math
 
-from .base import Case
-from .surrogates import derivative
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.spikes import derivative
+from .base.torch_adapter import TorchAdapter
 
 
 class Sinabs(TorchAdapter):
@@ -76,7 +76,7 @@ class Sinabs(TorchAdapter):
 
 def loop(layer):
     """The TimeLoop of a layer of Sinabs, batch first, that keeps its potential itself, as its `v_mem`."""
-    from .time_loop import TimeLoop
+    from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):
         def __init__(self):

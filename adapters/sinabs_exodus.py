@@ -3,7 +3,7 @@
 Untested: no CUDA device has run this yet.
 """
 
-from .base import Case
+from .base.case import Case
 from .sinabs import Sinabs
 
 

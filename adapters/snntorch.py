@@ -9,8 +9,8 @@
 
 import math
 
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 
@@ -40,7 +40,7 @@ class SnnTorch(TorchAdapter):
         import torch
         from snntorch import Leaky
 
-        from .time_loop import TimeLoop
+        from .base.time_loop import TimeLoop
 
         mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
 
@@ -81,7 +81,7 @@ class SnnTorch(TorchAdapter):
         import torch
         from snntorch import Leaky
 
-        from .time_loop import TimeLoop
+        from .base.time_loop import TimeLoop
 
         class Loop(TimeLoop):
             def __init__(self):

@@ -4,8 +4,8 @@ The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with
 first imported. `poptorch` is not on PyPI: it comes with Graphcore's Poplar SDK.
 """
 
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 
 class SnnTorchIpu(TorchAdapter):

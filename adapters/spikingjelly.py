@@ -8,8 +8,8 @@
 """
 
 from . import spikingjelly_providers as providers
-from .base import Case
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.torch_adapter import TorchAdapter
 
 
 class SpikingJelly(TorchAdapter):
@@ -100,7 +100,7 @@ def loop(node):
     """The TimeLoop of a neuron that keeps its potential itself, as its `v`."""
     import torch
 
-    from .time_loop import TimeLoop
+    from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):
         def __init__(self):

@@ -4,9 +4,9 @@ On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for i
 kernels take any surrogate that tells its CUDA code.
 """
 
-from .base import Case
+from .base.case import Case
+from .base.spikes import torch_spike
 from .spikingjelly import SpikingJelly, options
-from .surrogates import torch_spike
 
 
 class SpikingJellyCupy(SpikingJelly):

@@ -4,7 +4,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from .base import Case, Unsupported
+from .base.case import Case
+from .base.contract import Unsupported
 
 PROVIDERS = ("cuda", "triton", "torch")
 SHORT = ("bf16", "fp16", "amp-bf16")

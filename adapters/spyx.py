@@ -7,8 +7,8 @@
                  spikes one step late. So it is given one step of no current more, and its first answer is dropped.
 """
 
-from .base import Case
-from .jax_adapter import JaxAdapter
+from .base.case import Case
+from .base.jax_adapter import JaxAdapter
 
 RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",)}
 

@@ -1,8 +1,8 @@
 """A plain PyTorch loop: what a user writes without any framework."""
 
-from .base import Case
-from .surrogates import torch_spike
-from .torch_adapter import TorchAdapter
+from .base.case import Case
+from .base.spikes import torch_spike
+from .base.torch_adapter import TorchAdapter
 
 
 class TorchLoop(TorchAdapter):
@@ -11,7 +11,7 @@ class TorchLoop(TorchAdapter):
     def neuron(self, spec, features):
         import torch
 
-        from .time_loop import TimeLoop
+        from .base.time_loop import TimeLoop
 
         spike = torch_spike(spec).apply
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.paths import FAULTY
 
 # What a shell starts in the background ignores Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 COMMAND = Path(sys.executable).with_name("snnbench")
-FAULTY = Path(__file__).parent / "faulty_adapters"
 
 ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
 SHORT = 'rounds = 1\nbudget = "40ms"\ntimeout = "60s"\nthreads = 1\n'

@@ -3,17 +3,18 @@
 import re
 from pathlib import Path
 
+from support.paths import ROOT
+
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.coverage import Conditions
 from snnbench.report.figures import Table
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
 from snnbench.report.lean import memory_text
-from snnbench.report.markdown import markdown_text
-from snnbench.report.matrix import matrix_text
 from snnbench.report.plots import drawings, paper_spec
+from snnbench.report.tables.markdown import markdown_text
+from snnbench.report.tables.proved import matrix_text
 
-ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- (table|coverage|memory): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 EXAMPLE = ROOT / "results" / "example"

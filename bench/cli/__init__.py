@@ -10,10 +10,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? instead of nothing
-    from ..exit_codes import INTERNAL, INTERRUPTED, USAGE
+    from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
     try:
-        from ..config import ConfigError
+        from ..mistakes import ConfigError
         from .app import app
 
         app()

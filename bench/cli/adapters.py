@@ -6,15 +6,17 @@ from rich.markup import escape
 
 from snnbench.kernels.spec import NEURONS
 
-from .. import survey, variants
+from ..environments.inventory import survey_adapters, survey_environment
+from ..run import variants
+from ..run.planning import adapter_files
 from .console import output
-from .options import Adapters, Json, adapter_files
+from .options import Adapters, Json
 
 
 def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     """List every variant of every adapter: version, environment, and the neurons it is ready for, or what it lacks."""
-    environment = survey.survey_environment()
-    found = survey.survey_adapters(adapter_files(adapter), environment)
+    environment = survey_environment()
+    found = survey_adapters(adapter_files(adapter), environment)
     listed = variants.survey_variants(found, environment["devices"])
     if as_json:
         hidden = ("refusals", "environment", "home")

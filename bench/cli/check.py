@@ -9,15 +9,19 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base import Case
+from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS
 
-from .. import exit_codes, proving, survey
-from ..config import ConfigError, nearest, parse_duration, parse_neuron
-from ..plan import resolve_framework
-from ..report import units
+from .. import units
+from ..environments.inventory import survey_adapters, survey_environment
+from ..experiment.grid import resolve_framework
+from ..experiment.values import parse_duration, parse_neuron
+from ..mistakes import ConfigError, nearest
+from ..run.check import checked_case, prove_apart
+from ..run.planning import adapter_files, left_out, plan_cases
+from . import exit_codes
 from .console import messages, output
-from .options import Adapters, Json, adapter_files, tell_left_out
+from .options import Adapters, Json, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
@@ -48,10 +52,10 @@ def check(
     A framework's native neuron is held against no oracle: it is shown to spike and to have the right time axis.
     """
     files = adapter_files(adapter)
-    environment = survey.survey_environment()
-    found = survey.survey_adapters(files, environment)
+    environment = survey_environment()
+    found = survey_adapters(files, environment)
     if not names and not files:
-        tell_left_out(found)
+        tell_left_out(left_out(found))
     wanted = names or [name for name, entry in found.items() if entry["reference"] in files or not (files or entry["lacking"])]
     for name in wanted:
         if (bare := name.partition(":")[0]) not in found:
@@ -63,15 +67,15 @@ def check(
         sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
         axes = {"device": device, "workload": workload, "input": input, **sizes}
         points = [(*variant, s, p) for variant in variants for s in specs for p in precision]
-        cases = [proving.checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
+        cases = [checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
     progress, console = messages(), output()
     results = []
-    for planned in survey.plan_cases(cases, found, environment["devices"]):
+    for planned in plan_cases(cases, found, environment["devices"]):
         if progress.is_terminal:
             progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
-        results.append(proving.prove_apart(planned, seconds))
+        results.append(prove_apart(planned, seconds))
     if as_json:
         print(json.dumps([result.as_dict() for result in results], indent=1))
     else:

@@ -9,10 +9,10 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from .. import exit_codes
-from ..compare import OTHER_MACHINE, SAME_MACHINE, Comparison
-from ..compare import compare as compare_rows
+from ..records.compare import OTHER_MACHINE, SAME_MACHINE, Comparison
+from ..records.compare import compare as compare_rows
 from ..report.files import read_results
+from . import exit_codes
 from .console import messages, output
 from .options import Json, check_folder
 

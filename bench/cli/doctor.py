@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .. import environments, machine, survey
+from ..environments.environment import known
+from ..environments.inventory import calibrate as measured_ceilings
+from ..environments.inventory import survey_environment
+from ..machine.facts import advice, describe_machine, label, load
 from .console import output
 from .options import Json
 
@@ -15,29 +18,29 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
-    environment = survey.survey_environment()
+    environment = survey_environment()
     del environment["executor"]
-    facts = {"machine": machine.describe_machine(), "load": machine.load(), "environment": environment}
-    facts["environments"] = {own.name: own.state()[0] for own in environments.known().values()}
+    facts = {"machine": describe_machine(), "load": load(), "environment": environment}
+    facts["environments"] = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in environment["devices"] else "cpu"
     if calibrate:
-        facts["ceilings"] = {device: survey.calibrate(device)}
-    advice = machine.advice(facts["machine"], facts["load"])
+        facts["ceilings"] = {device: measured_ceilings(device)}
+    sentences = advice(facts["machine"], facts["load"])
     if as_json:
-        print(json.dumps({**facts, "advice": advice}, indent=1))
+        print(json.dumps({**facts, "advice": sentences}, indent=1))
         return
     console = output()
-    here, load = facts["machine"], facts["load"]
-    console.print(f"machine      {machine.label(here)}, {here['system']}, hash {here['hash']}")
+    here, now = facts["machine"], facts["load"]
+    console.print(f"machine      {label(here)}, {here['system']}, hash {here['hash']}")
     devices = ", ".join(environment["devices"])
     console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
     for name, state in facts["environments"].items():
         console.print(f"             {name}: {state}")
-    console.print(f"load         {load['load_average'][0]:.2f} in the last minute")
+    console.print(f"load         {now['load_average'][0]:.2f} in the last minute")
     for rates in facts.get("ceilings", {}).values():
         for size, rate in rates["copy_bytes_per_s"].items():
             console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
         for name, rate in rates["matmul_flops_per_s"].items():
             console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
-    for sentence in advice:
+    for sentence in sentences:
         console.print(f"[yellow]note[/]         {sentence}")

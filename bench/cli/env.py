@@ -8,8 +8,11 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from .. import environments, exit_codes, making
-from ..report import units
+from .. import units
+from ..environments.create import create as make
+from ..environments.environment import Environment, NotMade, environments_folder, faults, known, named
+from ..environments.environment import remove as delete
+from . import exit_codes
 from .console import messages, output
 from .options import Json
 
@@ -21,10 +24,10 @@ Names = Annotated[list[str], typer.Argument(help="Environments, as `snnbench env
 @env.command("list")
 def list_(as_json: Json = False) -> None:
     """Show every environment: whom it serves, whether it is there, and where."""
-    known = environments.known().values()
+    all_known = known().values()
     if as_json:
         entries = []
-        for own in known:
+        for own in all_known:
             state, why = own.state()
             told = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder)}
             entries.append(
@@ -36,34 +39,34 @@ def list_(as_json: Json = False) -> None:
     for name in ("environment", "for", "state", "what it is"):
         table.add_column(name, no_wrap=name == "environment")
     reasons = []
-    for own in known:
+    for own in all_known:
         state, why = own.state()
         table.add_row(own.name, ", ".join(own.recipe.adapters), state, own.recipe.description)
         reasons += [f"{own.name}: {why}"] if why else []
     output().print(table)
     for reason in reasons:
         output().print(f"  [dim]{escape(reason)}[/]", soft_wrap=True)
-    output().print(f"in {environments.environments_folder()}", soft_wrap=True)
+    output().print(f"in {environments_folder()}", soft_wrap=True)
 
 
 @env.command()
 def create(names: Names) -> None:
     """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept."""
     failed = False
-    for own in [environments.named(name) for name in names]:
+    for own in [named(name) for name in names]:
         try:
             _create(own)
-        except environments.NotMade as error:
+        except NotMade as error:
             messages().print(escape(f"snnbench: {error}"), soft_wrap=True)
             failed = True
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
-def _create(own: environments.Environment) -> None:
+def _create(own: Environment) -> None:
     console, line = messages(), ""
     try:
         with console.status(own.name) as status:
-            for progress in making.create(own):
+            for progress in make(own):
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
                     console.print(escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True)
@@ -84,11 +87,11 @@ def _create(own: environments.Environment) -> None:
 def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments [default: all].")] = None) -> None:
     """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
     failed, console = False, output()
-    for own in [environments.named(name) for name in names] if names else environments.known().values():
+    for own in [named(name) for name in names] if names else known().values():
         if own.state()[0] == "not created":
             console.print(f"{own.name}: not created: {own.command}")
             continue
-        found = environments.faults(own)
+        found = faults(own)
         failed = failed or bool(found)
         for fault in found or ["as it was made"]:
             console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
@@ -100,6 +103,6 @@ def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments 
 @env.command()
 def remove(names: Names) -> None:
     """Delete environments."""
-    for own in [environments.named(name) for name in names]:
-        was = environments.remove(own)
+    for own in [named(name) for name in names]:
+        was = delete(own)
         messages().print(f"{own.name}: {'removed' if was else 'was not there'}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..config import ConfigError, json_schema
+from ..experiment.config import json_schema
+from ..mistakes import ConfigError
 
 
 def init(

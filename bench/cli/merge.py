@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .. import exit_codes
-from ..config import ConfigError
-from ..merge import merge_folders
-from ..planned import in_short
+from ..mistakes import ConfigError
+from ..records.manifest import in_short
+from ..records.merge import merge_folders
 from ..report.files import read_results, write_report
-from ..report.terminal import print_tables
+from ..report.tables.terminal import print_tables
+from . import exit_codes
 from .console import messages, output
 from .options import make_writable
 

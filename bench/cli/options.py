@@ -1,19 +1,15 @@
 """Options that several verbs share, and what they have in common behind them."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .. import survey
-from ..config import ConfigError, Experiment, check_reference, load_config
-from ..executor import Executor
-from ..machine import describe_machine
-from ..plan import PlannedCase, expand, select
-from ..processes import Processes
-from ..shard import Shard
+from ..experiment.config import Experiment
+from ..experiment.shard import Shard
+from ..mistakes import ConfigError
+from ..run.planning import Where
 from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
@@ -25,19 +21,7 @@ Part = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N part
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 
 
-class Where(StrEnum):
-    """Where workers run."""
-
-    LOCAL = "local"
-    DOCKER = "docker"
-
-
 Execute = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
-
-
-def adapter_files(references: list[str]) -> list[str]:
-    """Checked references of `--adapter`, with absolute paths."""
-    return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
 
 
 def default_folder(experiment: Experiment, shard: Shard) -> Path:
@@ -64,50 +48,7 @@ def make_writable(folder: Path) -> None:
         raise ConfigError(f"{folder}: cannot be written to; choose another --out")
 
 
-def tell_left_out(adapters: dict[str, dict]) -> None:
+def tell_left_out(names: list[str]) -> None:
     """Say which adapters `all` does not mean here: nothing goes missing silently."""
-    if lacking := [name for name, entry in adapters.items() if entry["lacking"]]:
-        messages().print(f"not installed, so left out: {', '.join(lacking)} (snnbench adapters says why)", soft_wrap=True)
-
-
-def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executor:
-    """Raises ConfigError."""
-    if where is Where.LOCAL:
-        return Processes()
-    try:
-        from ..containers import containers
-    except ModuleNotFoundError:
-        raise ConfigError("--executor docker: needs the Python package docker: pip install 'snnbench[docker]'") from None
-    return containers(experiment, files, bool(describe_machine()["gpus"]))
-
-
-def load_plan(
-    config: Path, settings: list[str], only: str, references: list[str], where: Where = Where.LOCAL
-) -> tuple[Experiment, list[PlannedCase], Executor]:
-    """Config, planned cases, and what their workers run in. Raises ConfigError; writes nothing."""
-    experiment = load_config(config, settings)
-    given = adapter_files(references)
-    files = [*experiment.adapters, *given]
-    executor = _executor(where, experiment, files)
-    try:
-        environment = survey.survey_environment(executor)
-    except RuntimeError as error:
-        if where is Where.LOCAL:
-            raise
-        raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
-    adapters = survey.survey_adapters(files, environment)
-    for entry in adapters.values():  # an adapter named on the command line is meant to run
-        named = {text.partition(":")[0] for text in experiment.grid.framework}
-        if entry["reference"] in given and not named & {entry["name"], "all"}:
-            experiment.grid.framework.append(entry["name"])
-    cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
-    planned = survey.plan_cases(cases, adapters, environment["devices"])
-    if only:
-        planned = select(planned, only)
-    if not planned:
-        raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
-    if all(case.status for case in planned):
-        raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
-    if "all" in experiment.grid.framework:
-        tell_left_out(adapters)
-    return experiment, planned, executor
+    if names:
+        messages().print(f"not installed, so left out: {', '.join(names)} (snnbench adapters says why)", soft_wrap=True)

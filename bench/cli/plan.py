@@ -5,15 +5,17 @@ import json
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from ..machine import describe_machine
-from ..plan import estimate_seconds
-from ..planned import sizes
-from ..report import units
-from ..runner import Runner
-from ..shard import parse_shard
-from ..worker.errors import RETRIED
+from snnbench.adapters.base.case import sizes
+
+from .. import units
+from ..experiment.order import estimate_seconds
+from ..experiment.shard import parse_shard
+from ..machine.facts import describe_machine
+from ..run.planning import load_plan
+from ..run.runner import Runner
+from ..status import RETRIED
 from .console import output
-from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, default_folder, load_plan
+from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, default_folder, tell_left_out
 
 
 def plan(
@@ -28,7 +30,9 @@ def plan(
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
     part = parse_shard(shard)
-    experiment, planned, _ = load_plan(config, settings, only, adapter, executor)
+    plan = load_plan(config, settings, only, adapter, executor)
+    tell_left_out(plan.left_out)
+    experiment, planned = plan.experiment, plan.cases
     folder = out or default_folder(experiment, part)
     planned = part.of(planned)
     measure = experiment.measure

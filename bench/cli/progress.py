@@ -7,9 +7,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from ..report import units
-from ..report.rows import Row
-from ..runner import Finished
+from .. import units
+from ..records.rows import Row
+from ..run.runner import Finished
 from .console import messages
 
 

@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..config import ConfigError, nearest
-from ..exit_codes import NOTHING
-from ..planned import in_short
-from ..report.csv_table import columns_of, csv_text
+from ..mistakes import ConfigError, nearest
+from ..records.manifest import in_short
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
-from ..report.markdown import markdown_text
-from ..report.matrix import matrix_text
-from ..report.terminal import print_tables
+from ..report.tables.csv import columns_of, csv_text
+from ..report.tables.markdown import markdown_text
+from ..report.tables.proved import matrix_text
+from ..report.tables.terminal import print_tables
 from .console import messages, output
+from .exit_codes import NOTHING
 from .options import check_folder, make_writable
 
 

@@ -7,20 +7,24 @@ from typing import Annotated
 import typer
 from filelock import FileLock, Timeout
 
-from .. import exit_codes
-from ..config import ConfigError, Experiment
-from ..executor import Executor
-from ..machine import describe_machine
-from ..plan import PlannedCase
-from ..planned import full_name, write_planned
+from snnbench.adapters.base.case import full_name
+
+from ..executors.executor import Executor
+from ..experiment.config import Experiment
+from ..experiment.planned_case import PlannedCase
+from ..experiment.shard import Shard, parse_shard
+from ..files import write_atomically
+from ..machine.facts import describe_machine
+from ..mistakes import ConfigError
+from ..records.manifest import write_planned
+from ..records.rows import comparison_group
 from ..report.files import Results, read_results, write_report
-from ..report.rows import comparison_group
-from ..report.terminal import print_tables
-from ..runner import Runner
-from ..shard import Shard, parse_shard
-from ..store import write_atomically
+from ..report.tables.terminal import print_tables
+from ..run.planning import load_plan
+from ..run.runner import Runner
+from . import exit_codes
 from .console import messages, output
-from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, load_plan, make_writable
+from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, default_folder, make_writable, tell_left_out
 from .progress import Progress
 
 
@@ -36,7 +40,9 @@ def run(
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     part = parse_shard(shard)
-    experiment, planned, workers = load_plan(config, settings, only, adapter, executor)
+    plan = load_plan(config, settings, only, adapter, executor)
+    tell_left_out(plan.left_out)
+    experiment, planned, workers = plan.experiment, plan.cases, plan.executor
     folder = out or default_folder(experiment, part)
     mine = part.of(planned)
     make_writable(folder)

@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 
-from ..worker.errors import RESULTS, RETRIED, STATUSES
-from .rows import Row, comparison_group
+from ..records.rows import Row, comparison_group
+from ..status import RESULTS, RETRIED, STATUSES
 
 AXES = {
     "neuron": lambda value: f"neuron {value.label()}",

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..planned import without_record
-from ..store import read_records, write_atomically
+from ..files import write_atomically
+from ..records.manifest import without_record
+from ..records.rows import Row, rows_of
+from ..records.store import read_records
 from .coverage import Conditions
-from .csv_table import csv_text
 from .figures import Published, Table, coverage_map, figures_of
-from .html import html_text
+from .page.page import html_text
+from .page.reproduce import ResultSet, result_set
 from .plots import drawn
-from .reproduce import ResultSet, result_set
-from .rows import Row, rows_of
+from .tables.csv import csv_text
 
 
 @dataclass

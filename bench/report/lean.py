@@ -1,10 +1,11 @@
 """Who takes how much memory beyond arguments and outputs, as Markdown: the leanest first."""
 
-from ..worker.phases import PHASES
-from . import units
+from snnbench.adapters.base.case import PHASES
+
+from .. import units
+from ..records.rows import Row
 from .coverage import Conditions, reason_of
-from .markdown import line
-from .rows import Row
+from .tables.markdown import line
 
 
 def memory_text(rows: list[Row]) -> str:

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from .limits import die_with_parent, forbid_network_and_pip, limit_memory
+from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 
 
 def main() -> None:
@@ -39,21 +39,21 @@ def cpu_seconds() -> float:
 
 
 def run(job, emit):
-    from .run import Worker
+    from .network_case import Worker
 
     Worker(job, emit).run()
 
 
 def free(job, emit):
-    from snnbench.adapters.base import Case
+    from snnbench.adapters.base.case import Case
 
-    from .free import write_free_run
+    from ..proof.free_run import write_free_run
 
     write_free_run(Case.from_dict(job["case"]), Path(job["path"]))
 
 
 def prove(job, emit):
-    from .run import Worker
+    from .network_case import Worker
 
     Worker(job, emit).run_proof()
 
@@ -73,7 +73,7 @@ def describe(job, emit):
 
 def null(job, emit):
     """Does nothing: what remains is the harness's own cost."""
-    importlib.import_module("snnbench.worker.run")
+    importlib.import_module("snnbench.worker.network_case")
 
 
 VERBS = {f.__name__: f for f in (run, prove, free, describe, ceilings, null)}

@@ -1,10 +1,10 @@
 """What a device can do at best, for `snnbench doctor --calibrate`."""
 
 from snnbench.adapters import registry
-from snnbench.adapters.base import Case
+from snnbench.adapters.base.case import Case
 
-from .ceilings import best_seconds
-from .limits import usable_cores
+from ..cores import usable_cores
+from ..measure.ceilings import best_seconds
 
 COPIED = [2**k for k in range(12, 28, 3)]  # numbers: 16 KiB to 512 MiB
 WIDTH = {"cpu": 1024, "cuda": 8192}

@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 from snnbench.adapters import registry
-from snnbench.adapters.base import NATIVE, Case
-from snnbench.adapters.sources import source_hash
+from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.adapters.base.fingerprint import source_hash
 from snnbench.kernels.spec import NEURONS
 
-from .errors import describe
+from ..status import in_words
 
 
 def describe_adapters(references: list[str], cases: list[dict]) -> list[dict]:
@@ -27,7 +27,7 @@ def _describe(reference: str, cases: list[Case]) -> dict:
     try:
         adapter = registry.load(reference)
     except Exception as error:
-        return {"reference": reference, "error": describe(error)}
+        return {"reference": reference, "error": in_words(error)}
     missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
     mine = [case for case in cases if case.framework == adapter.name]
     return {

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...records.rows import Row
 from ...stats import ratio_of, resampled
 from ..coverage import Conditions
-from ..csv_table import columns_of
-from ..rows import Row
-from ..trust import REFUSED
+from ..page.trust import REFUSED
+from ..tables.csv import columns_of
 
 PHASES = ("step", "forward", "backward", "inference")
 """In the order of a reader's interest."""

@@ -1,6 +1,6 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
-from ...judge import limits
+from ...proof.judge import limits
 from .figure import Entry, Figure, Panel, Table
 from .spec import coloured, hint, log_x, rows_of_dots
 

@@ -4,7 +4,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...config import ConfigError
+from ...mistakes import ConfigError
 from .figure import Figure, Panel, Table
 from .spec import BY_VARIANT, SECONDS, hint, log_x, rows_of_dots, said
 

@@ -1,7 +1,7 @@
 """All samples of one case in the order in which they were taken, coloured by process, and the device's clock underneath."""
 
-from ...monitor import slowed
-from ...store import Record, Samples
+from ...machine.monitor import slowed
+from ...records.record import Record, Samples
 from .figure import Entry, Figure, Panel, Table
 from .spec import SECONDS, hint, plane, said
 

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from ... import units
 from ...stats import crossing, power_law
-from .. import units
 from .figure import Entry, Figure, Panel, Table, by_phase
 from .spec import DASHED, SECONDS, coloured, hint, log_x, log_y, plane, said
 

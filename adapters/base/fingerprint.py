@@ -1,0 +1,85 @@
+"""The files that an adapter is made of, found by following import statements, and one hash of them."""
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+PACKAGE = __package__.rpartition(".")[0]
+"""The package of adapters, and where it lies."""
+
+
+def source_hash(reference: str) -> str:
+    """SHA-256 of everything that spells an adapter's network, but its framework: `files_of` and our kernels. Part of what makes
+    a finished record count as done. It is the same wherever the files lie."""
+    hashes = sorted({_hash(path) for path in files_of(reference)})
+    return hashlib.sha256("".join([*hashes, _kernels()]).encode()).hexdigest()
+
+
+def files_of(reference: str) -> set[Path]:
+    """The file of `module:Class` or `path/to/file.py:Class` and what it imports, however deep and wherever in the file: modules
+    of this package, those named relative to it, and for a file given by its path those that lie beside it."""
+    source = reference.rpartition(":")[0]
+    by_path = source.endswith(".py")
+    start = Path(source if by_path else importlib.util.find_spec(source).origin).resolve()
+    found, waiting = set(), [start]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += _imported(path, start.parent if by_path and not path.is_relative_to(HERE) else None)
+    return found
+
+
+def _imported(path: Path, folder: Path | None) -> list[Path]:
+    """Files that a file imports; `folder` is where others than ours are looked for."""
+    if path.suffix != ".py":
+        return []
+    candidates = [file for node in _imports(path.read_bytes()) for file in _named(node, path, folder)]
+    return [file for file in dict.fromkeys(candidates) if file.is_file()]
+
+
+@cache
+def _imports(source: bytes) -> list[ast.AST]:
+    try:
+        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    except (SyntaxError, ValueError):
+        return []
+
+
+def _named(node: ast.AST, path: Path, folder: Path | None) -> Iterator[Path]:
+    """What an import statement may mean: a module or, of each name imported from a package, a module in it."""
+    if isinstance(node, ast.Import):
+        places = [_place(alias.name, folder) for alias in node.names]
+        yield from (_module(place) for place in places if place)
+    else:
+        words = (node.module or "").split(".")
+        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module, folder)
+        for alias in node.names if place else ():
+            inner = _module(place / alias.name)
+            yield inner if inner.is_file() else _module(place)
+
+
+def _place(name: str, folder: Path | None) -> Path | None:
+    """Where a module of a full name lies, without its ending; None if that is not looked at."""
+    if name == PACKAGE or name.startswith(f"{PACKAGE}."):
+        return HERE.joinpath(*name.removeprefix(PACKAGE).split("."))
+    return folder.joinpath(*name.split(".")) if folder else None
+
+
+def _module(place: Path) -> Path:
+    return place / "__init__.py" if place.is_dir() else place.with_name(place.name + ".py")
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _kernels() -> str:
+    folder = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
+    files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
+    return hashlib.sha256("".join(map(_hash, files)).encode()).hexdigest()

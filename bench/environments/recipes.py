@@ -1,0 +1,131 @@
+"""environments.toml → Recipes: what each virtual environment of a framework holds, in which steps, and what it needs."""
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ..mistakes import ConfigError, nearest, shown, wanted
+
+FILE = "environments.toml"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(\[[a-z0-9,_-]+\])?==[A-Za-z0-9_.+!-]+")
+
+Need = Literal["nvcc", "cuda-torch"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Step(_Table):
+    """One call of pip. What the fields mean is told at the head of environments.toml."""
+
+    name: Annotated[str, Field(pattern=NAME)]
+    install: Annotated[tuple[str, ...], Field(min_length=1)]
+    dependencies: Annotated[bool, Field(strict=True)] = False
+    ignore_python_bound: Annotated[bool, Field(strict=True)] = False
+    build: Annotated[bool, Field(strict=True)] = False
+
+    @field_validator("install")
+    @classmethod
+    def _pinned(cls, install):
+        for requirement in install:
+            if not PIN.fullmatch(requirement) and not _local_package(requirement):
+                raise ValueError(f"{requirement!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package")
+        return install
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that the step does."""
+        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Recipe(_Table):
+    """One environment."""
+
+    adapters: Annotated[tuple[str, ...], Field(min_length=1)]
+    description: str
+    image: str | None = None
+    needs: tuple[Need, ...] = ()
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _named_once(self):
+        names = [step.name for step in self.steps]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two steps are called {name!r}; every step needs a name of its own")
+        return self
+
+    @property
+    def pins(self) -> list[str]:
+        return [pin for step in self.steps for pin in step.install if PIN.fullmatch(pin)]
+
+    @property
+    def keys(self) -> list[str]:
+        return [step.key for step in self.steps]
+
+
+def environments_folder() -> Path:
+    """Where environments are made: SNNBENCH_ENVIRONMENTS, else ~/.local/share/snnbench/environments."""
+    if given := os.environ.get("SNNBENCH_ENVIRONMENTS"):
+        return Path(given).expanduser().absolute()
+    return Path.home() / ".local" / "share" / "snnbench" / "environments"
+
+
+def load_recipes() -> dict[str, Recipe]:
+    """The built-in recipes and the user's own, which win. Raises ConfigError with file, key, value and what would be right."""
+    own = environments_folder() / FILE
+    recipes = _read(Path(str(files("snnbench.adapters").joinpath(FILE))))
+    if own.is_file():
+        mine = _read(own)
+        taken = {adapter for recipe in mine.values() for adapter in recipe.adapters}
+        recipes = {name: recipe for name, recipe in recipes.items() if not taken & set(recipe.adapters)} | mine
+    return recipes
+
+
+def _read(path: Path) -> dict[str, Recipe]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    recipes, served = {}, {}
+    for name, table in values.items():
+        if not re.fullmatch(NAME, name) or name == "default":
+            raise ConfigError(f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'")
+        try:
+            recipes[name] = Recipe.model_validate(table)
+        except ValidationError as error:
+            raise ConfigError(f"{path}: {_message(name, error)}") from None
+        for adapter in recipes[name].adapters:
+            if adapter in served:
+                raise ConfigError(f"{path}: {name}.adapters = {adapter!r}: is served by {served[adapter]} already")
+            served[adapter] = name
+    return recipes
+
+
+def _message(name: str, error: ValidationError) -> str:
+    """One sentence for one of pydantic's errors; a misspelt key comes before the missing one."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    key = ".".join([name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])])
+    if first["type"] == "extra_forbidden":
+        known = (Step if "steps" in first["loc"][:-1] else Recipe).model_fields
+        return f"{key}: unknown key{nearest(str(first['loc'][-1]), known)} (there are {', '.join(known)})"
+    if first["type"] == "missing":
+        return f"{key}: is missing"
+    if first["type"] == "value_error" and len(first["loc"]) == 0:
+        return f"{name}: {wanted(first)}"
+    return f"{key} = {shown(first['input'])}: {wanted(first)}"
+
+
+def _local_package(requirement: str) -> bool:
+    return Path(requirement).is_absolute() and Path(requirement).exists()

@@ -1,0 +1,108 @@
+"""The container engine, and whose containers are whose: none outlives the command that started it for long."""
+
+import atexit
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import psutil
+from docker.errors import DockerException
+from requests.exceptions import RequestException
+
+from ..mistakes import ConfigError
+
+OWNER = "snnbench.owner"
+"""Label of every container: the process that started it, `boot:namespace:pid:started`."""
+LINGERS = 3.0
+"""Seconds in which the engine may still make a container that a killed process had asked for."""
+
+
+class Engine:
+    """A connection. Removes what dead owners left, and sees to it that its own containers die with this process."""
+
+    def __init__(self):
+        """Raises ConfigError if no engine answers."""
+        try:
+            self.client = docker.from_env(timeout=60)
+            self.client.ping()
+        except (DockerException, RequestException) as error:
+            where = os.environ.get("DOCKER_HOST", "its usual socket")
+            raise ConfigError(
+                f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
+            ) from None
+        self.owner = owner()
+        remove_orphans(self.client)
+        self._watch()
+
+    def _watch(self) -> None:
+        """A process that sees this one end, however it ends, and removes what it leaves."""
+        reaper = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, self.owner],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        atexit.register(reaper.kill)
+
+
+def in_short(error: BaseException) -> str:
+    """The system's own words, where libraries have wrapped them in theirs; else the outermost library's."""
+    inner: BaseException | None = error
+    while inner:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def owner(process: psutil.Process | None = None) -> str:
+    process = process or psutil.Process()
+    return f"{_here()}:{process.pid}:{process.create_time():.2f}"
+
+
+def _here() -> str:
+    """This boot of this machine, and the namespace that process numbers are of."""
+    with suppress(OSError):
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}:{os.stat('/proc/self/ns/pid').st_ino}"
+    return "unknown:0"
+
+
+def is_orphan(label: str) -> bool:
+    """Whether the owner is known to be dead. Of other machines, boots and namespaces nothing is known."""
+    here, _, rest = label.rpartition(":")[0].rpartition(":")
+    if here != _here() or not rest.isdigit():
+        return False
+    try:
+        return owner(psutil.Process(int(rest))) != label
+    except psutil.NoSuchProcess:
+        return True
+
+
+def remove_orphans(client, of: str | None = None) -> int:
+    """Remove the containers of dead owners, or all containers `of` one; how many there were."""
+    removed = 0
+    for entry in client.api.containers(all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}):
+        if of is not None or is_orphan(entry["Labels"][OWNER]):
+            with suppress(DockerException):  # somebody else was faster
+                client.api.remove_container(entry["Id"], force=True, v=True)
+                removed += 1
+    return removed
+
+
+def main(label: str) -> None:
+    """Wait until the process at the other end of standard input is gone, then remove what it left."""
+    sys.stdin.buffer.read()
+    client, end = docker.from_env(timeout=60), time.monotonic() + LINGERS
+    while time.monotonic() < end:
+        with suppress(DockerException, RequestException):
+            remove_orphans(client, label)
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,1 @@
+"""TOML text becomes cases: pure, nothing is run or written."""

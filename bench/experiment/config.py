@@ -1,0 +1,202 @@
+"""TOML text → Experiment. Every mistake ends in one ConfigError that names file, key, value and what would be right."""
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from snnbench.adapters.base.case import PHASES, Case, Native
+from snnbench.kernels.spec import NEURONS, NeuronSpec
+
+from ..mistakes import FRAMEWORK, ConfigError, nearest, shown, wanted
+from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
+
+Count = Annotated[int, Field(strict=True, gt=0)]
+Flag = Annotated[bool, Field(strict=True)]
+Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
+Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
+Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+Framework = Annotated[str, Field(pattern=FRAMEWORK)]
+Neuron = Annotated[
+    NeuronSpec | Native,
+    BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str]),
+]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+
+def _axis(kind, *default):
+    return Annotated[list[kind], Field(min_length=1, default=list(default))]
+
+
+class Grid(_Table):
+    """Every combination is one case."""
+
+    framework: Annotated[
+        list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], name:*, all or all:*")
+    ]
+    device: Annotated[list[Device] | None, Field(min_length=1, default=None, description="default: cuda if there is one")]
+    workload: _axis(Literal["linear-lif", "lif"], "linear-lif")
+    neuron: _axis(Neuron, NEURONS["soft"])
+    layers: _axis(Count, 1)
+    neurons: _axis(Count, 256)
+    time_steps: _axis(Count, 50)
+    batch: _axis(Count, 16)
+    precision: _axis(Literal["fp32", "tf32", "bf16", "fp16", "amp-bf16"], "fp32")
+    input: _axis(Literal["spikes", "dense"], "spikes")
+    bias: _axis(Flag, True)
+    input_grad: _axis(Flag, True)
+
+
+def _with_step(phases: list[str]) -> list[str]:
+    if "step" not in phases:
+        raise ValueError("must have 'step' among them: cases are ranked by it")
+    return phases
+
+
+class Measure(_Table):
+    """How a case is measured. Durations are per case and round."""
+
+    rounds: Count = 3
+    rel_ci: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.01
+    budget: Duration = 60.0
+    timeout: Duration = 600.0
+    host_memory: Size = 16 * 2**30
+    threads: Annotated[int, Field(strict=True, ge=0)] = 0
+    phases: Annotated[
+        list[Literal[PHASES]],
+        Field(min_length=1, description="what is weighed and timed; step is one of them"),
+        AfterValidator(_with_step),
+    ] = list(PHASES)
+    timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
+
+
+class Container(_Table):
+    """What `--executor docker` runs workers in. Memory and cores are those of `measure`."""
+
+    image: Annotated[str, Field(min_length=1)] = "snnbench"
+    pids: Count = 1024
+
+
+class Experiment(_Table):
+    """One config file."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    adapters: list[str] = []
+    exclude: list[dict[str, Any]] = []
+    grid: Grid = Field(default_factory=Grid)
+    measure: Measure = Field(default_factory=Measure)
+    container: Container = Field(default_factory=Container)
+
+
+def load_config(path: Path, settings: list[str] = ()) -> Experiment:
+    """Read `path` and apply `settings` (`grid.neurons=[64]`). Raises ConfigError."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        others = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        raise ConfigError(f"{path}: there is no such file{nearest(path.name, others)}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    for setting in settings:
+        _apply(values, setting)
+    try:
+        experiment = Experiment.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_message(path, error)) from None
+    _check_excludes(path, experiment)
+    return experiment.model_copy(update={"adapters": [_beside(path, reference) for reference in experiment.adapters]})
+
+
+def _apply(values: dict, setting: str) -> None:
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {setting}: must look like grid.neurons=[64,128]")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # so that measure.budget=1s needs no quotes inside the shell's
+    if key.strip().startswith("grid.") and not isinstance(value, list):
+        value = [value]  # nor grid.neuron=native brackets
+    *tables, last = key.strip().split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {setting}: {table} is not a table")
+    values[last] = value
+
+
+def _message(path: Path, error: ValidationError) -> str:
+    """One sentence for the first of pydantic's errors."""
+    first = error.errors()[0]
+    place = [part for part in first["loc"] if not str(part).startswith(("function-", "list[", "constrained"))]
+    key = ".".join(str(p) for p in place if not isinstance(p, int))
+    value, kind = first["input"], first["type"]
+    if kind == "extra_forbidden":
+        model = {"grid": Grid, "measure": Measure, "container": Container}.get(
+            str(place[0]) if len(place) > 1 else "", Experiment
+        )
+        known = model.model_fields
+        where = f"[{place[0]}]" if len(place) > 1 else "the top level"
+        return f"{path}: {key}: unknown key{nearest(str(place[-1]), known)} ({where} has {', '.join(known)})"
+    if kind == "missing":
+        return f"{path}: {key}: is missing"
+    return f"{path}: {key} = {shown(value)}: {wanted(first)}"
+
+
+def _check_excludes(path: Path, experiment: Experiment) -> None:
+    known = [field.name for field in fields(Case)]
+    for entry in experiment.exclude:
+        for key in entry:
+            if key not in known:
+                raise ConfigError(f"{path}: exclude: unknown key {key!r}{nearest(key, known)}")
+        for key, value in entry.items():
+            _check_values(path, key, _listed(value))
+
+
+def _check_values(path: Path, key: str, values: list) -> None:
+    """Values of an exclude entry must be ones that the axis could have."""
+    if key not in Grid.model_fields:
+        return
+    try:
+        Grid.model_validate({key: values})
+    except ValidationError as error:
+        raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
+
+
+def _listed(value: Any) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def _beside(path: Path, reference: str) -> str:
+    """Files are named relative to the config that names them."""
+    return check_reference(reference, path.parent, f"{path}: adapters")
+
+
+def check_reference(reference: str, folder: Path, where: str) -> str:
+    """`file.py:Class` with an absolute path, or `module:Class` as it is. Raises ConfigError."""
+    source, _, name = reference.rpartition(":")
+    if not source or not name.isidentifier():
+        raise ConfigError(f"{where} = {reference!r}: must look like 'file.py:Class' or 'package.module:Class'")
+    if not source.endswith(".py"):
+        return reference
+    file = (folder / source).resolve()
+    if not file.is_file():
+        raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
+    return f"{file}:{name}"
+
+
+def json_schema() -> dict:
+    """JSON Schema of a config, for editors."""
+    return Experiment.model_json_schema()

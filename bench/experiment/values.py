@@ -1,0 +1,64 @@
+"""Values as users write them: durations, sizes, neurons."""
+
+import re
+from dataclasses import fields, replace
+from typing import Any
+
+from snnbench.adapters.base.case import NATIVE, Native
+from snnbench.kernels.spec import NEURONS, NeuronSpec
+
+from ..mistakes import nearest
+
+_DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def parse_duration(value: Any) -> float:
+    """Seconds in a text such as `500ms`, `60s`, `10m`, `2h`. Raises ValueError."""
+    return _quantity(value, _DURATIONS, "a duration such as '500ms', '60s' or '10m'")
+
+
+def parse_size(value: Any) -> int:
+    """Bytes in a text such as `512MiB` or `16GiB`. Raises ValueError."""
+    size = int(_quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'"))
+    if not size:
+        raise ValueError("must be at least one byte")
+    return size
+
+
+def _quantity(value, units, wanted):
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value) if isinstance(value, str) else None
+    if not match or match[2] not in units or float(match[1]) == 0:
+        raise ValueError(f"must be {wanted}")
+    return float(match[1]) * units[match[2]]
+
+
+NAMED_NEURONS = {**NEURONS, NATIVE.label(): NATIVE}
+
+
+def parse_neuron(value: Any) -> NeuronSpec | Native:
+    """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
+    if isinstance(value, NeuronSpec | Native):
+        return value
+    if isinstance(value, str):
+        if value not in NAMED_NEURONS:
+            names = ", ".join(NAMED_NEURONS)
+            raise ValueError(f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}")
+        return NAMED_NEURONS[value]
+    if not isinstance(value, dict):
+        raise ValueError("must be the name of a neuron or a table of its fields")
+    if value == NATIVE.as_dict():  # as a result folder keeps it
+        return NATIVE
+    kinds = {field.name: field.type for field in fields(NeuronSpec)}
+    for key, item in value.items():
+        if key not in kinds:
+            raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")
+        allowed = {float: (int, float)}.get(kinds[key], kinds[key])
+        if not isinstance(item, allowed) or (isinstance(item, bool) and kinds[key] is not bool):
+            raise ValueError(f"needs a {kinds[key].__name__} for {key}, not {item!r}")
+    reset = value.get("reset", "soft")
+    if reset not in NEURONS:
+        raise ValueError(f"has no reset {reset!r}{nearest(reset, NEURONS)}")
+    return replace(NEURONS[reset], **{key: kinds[key](item) for key, item in value.items()})

@@ -1,0 +1,24 @@
+"""Files that appear whole or not at all."""
+
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,1 @@
+"""What machine this is and what it did while a worker measured."""

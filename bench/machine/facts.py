@@ -1,0 +1,91 @@
+"""What machine this is: the part of a record that says on which hardware a number was measured."""
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+
+import psutil
+
+from ..cores import usable_cores
+
+
+def describe_machine() -> dict:
+    """CPU, memory, GPUs and system; `hash` covers what a timing depends on and leaves out names and loads."""
+    facts = {
+        "cpu": _cpu_model(),
+        "cores": psutil.cpu_count(logical=False),
+        "threads": psutil.cpu_count(),
+        "usable_threads": len(usable_cores()),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.machine()}",
+        "gpus": _gpus(),
+    }
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+    return {**facts, "kernel": platform.release(), "container": _in_container(), "hash": digest}
+
+
+def label(machine: dict) -> str:
+    """One line for people."""
+    gpus = [gpu["name"] for gpu in machine["gpus"]]
+    cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
+    return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
+
+
+def load() -> dict:
+    """How busy the machine is now: load averages, free memory, CPU frequency and governor where the system tells."""
+    frequency = psutil.cpu_freq()
+    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return {
+        "load_average": list(psutil.getloadavg()),
+        "available_memory_bytes": psutil.virtual_memory().available,
+        "cpu_mhz": frequency.current if frequency else None,
+        "governor": governor.read_text().strip() if governor.exists() else None,
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _in_container() -> bool:
+    return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+
+
+def _gpus() -> list[dict]:
+    """NVIDIA GPUs by the driver's own books; empty without a driver. Untested: no CUDA device has run this yet."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return [
+            {
+                "name": pynvml.nvmlDeviceGetName(handle),
+                "memory_bytes": pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                "driver": pynvml.nvmlSystemGetDriverVersion(),
+            }
+            for handle in handles
+        ]
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def advice(machine: dict, load: dict) -> list[str]:
+    """What a careful person would change before measuring here."""
+    sentences = []
+    if load["load_average"][0] > 0.5:
+        busy = f"{load['load_average'][0]:.1f}"
+        sentences.append(f"other programs are using {busy} cores: times will be noisy, compare ratios only")
+    if load["governor"] not in (None, "performance"):
+        sentences.append(f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times")
+    if not machine["gpus"]:
+        sentences.append("no NVIDIA driver answers: only the CPU can be measured")
+    return sentences

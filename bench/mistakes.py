@@ -1,0 +1,52 @@
+"""What a user is told of a mistake in a config or on the command line: one sentence that says what would be right."""
+
+import difflib
+import re
+from typing import Any
+
+FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
+
+
+class ConfigError(Exception):
+    """A mistake of the user in a config or on the command line: exit code 2."""
+
+
+def nearest(word: str, words) -> str:
+    """`; did you mean 'x'?` if something similar exists."""
+    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def wanted(first: dict) -> str:
+    kind, context = first["type"], first.get("ctx", {})
+    if kind == "literal_error":
+        words = re.findall(r"'([^']*)'", context["expected"])
+        return f"must be one of {', '.join(words)}{nearest(first['input'], words)}"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "too_short":
+        return "is empty; name at least one value or leave the key out"
+    if kind == "string_pattern_mismatch":
+        return {
+            FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
+            r"^(cpu|cuda(:\d+)?)$": "must be 'cpu', 'cuda' or 'cuda:0'",
+        }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
+    return {
+        "greater_than": f"must be above {context.get('gt')}",
+        "greater_than_equal": f"must be at least {context.get('ge')}",
+        "less_than": f"must be below {context.get('lt')}",
+        "int_type": "must be a whole number",
+        "bool_type": "must be true or false",
+        "list_type": "must be a list, in brackets",
+        "tuple_type": "must be a list, in brackets",
+        "float_type": "must be a number",
+        "float_parsing": "must be a number",
+        "string_type": "must be a text, in quotes",
+        "model_type": "must be a table",
+        "dict_type": "must be a table",
+    }.get(kind, first["msg"])
+
+
+def shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,1 @@
+"""Names what is wrong with a network that failed its proof."""

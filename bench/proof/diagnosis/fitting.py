@@ -1,0 +1,148 @@
+"""How well a hypothetical network explains what a framework did, and which constant explains it best. NumPy only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import oracle
+from .hypotheses import Constant, Evidence, Network
+
+
+def margin(network: Network) -> tuple[np.ndarray, np.ndarray]:
+    """How far each potential is above the threshold, and the spikes it calls for."""
+    v, expected = oracle.run(network.spec, network.currents, network.spikes)
+    return v - network.spec.threshold, expected
+
+
+def wrong_decisions(network: Network, distance: float) -> np.ndarray:
+    """Where (T, B, N) a decision is not the network's and `distance` or more away from a threshold."""
+    above, expected = margin(network)
+    spec = network.spec
+    nearest = np.clip(np.round(above / spec.threshold), 0, spec.max_spikes - 1) * spec.threshold
+    return (expected != network.spikes) & (np.abs(above - nearest) >= distance)
+
+
+def gradients_of(e: Evidence, network: Network, cut: int = 0, rounded=None) -> dict[str, np.ndarray]:
+    """Those gradients of a network that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
+    v, _ = oracle.run(network.spec, network.currents, network.spikes)
+    cut = cut or len(v)
+    pieces = [slice(t, t + cut) for t in range(0, len(v), cut)]
+    upstream = e.problem.upstream.astype(np.float64)
+    by_current = [oracle.run_backward(network.spec, v[t], network.spikes[t], upstream[t]) for t in pieces]
+    gradient = np.concatenate(by_current)
+    gradient = gradient if network.pull is None else network.pull(gradient)
+    if not e.problem.weights:
+        return {"input": gradient}
+    short = (lambda array: array) if rounded is None else (lambda array: rounded(array).astype(np.float64))
+    found = {
+        "weight": lambda: np.tensordot(short(gradient), short(e.problem.input.astype(np.float64)), axes=([0, 1], [0, 1])),
+        "bias": lambda: gradient.sum(axis=(0, 1)),
+        "input": lambda: short(gradient) @ short(e.problem.weights[0].astype(np.float64)),
+    }
+    return {name: found[name]() for name in e.given}
+
+
+def misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
+    """Relative errors of the framework's gradients, in units of what is allowed."""
+    allowed = {"bias": e.limit.bias_gradient}
+    return [
+        float(np.linalg.norm(e.given[name] - right) / max(np.linalg.norm(right), 1e-300) / allowed.get(name, e.limit.gradient))
+        for name, right in gradients.items()
+    ]
+
+
+def misfit_of(e: Evidence, network: Network, **how) -> float:
+    return max(misfits(e, gradients_of(e, network, **how)))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Decisions still wrong at p; any value between low and high does as well; freedom is the logarithm of how far apart."""
+
+    broken: int
+    freedom: float
+    p: float
+    low: float
+    high: float
+
+
+def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
+    """The best p from any start; None if no value is better than the right one.
+
+    Margins are linear in p near enough: each decision then bounds p on one side, and p goes where fewest are broken.
+    """
+    right, fits = constant.right(e), []
+    fired = e.right.spikes.ravel() > 0
+    for start in (right, *constant.starts):
+        p, fit = start, None
+        for _ in range(8):
+            step = _step(constant, p)
+            here, moved = (margin(constant.network(e, q))[0].ravel() for q in (p, p + step))
+            change = (moved - here) / step
+            bounding = np.abs(change) > 1e-9
+            if bounding.sum() < 2:
+                break
+            bounds, lower = p - here[bounding] / change[bounding], fired[bounding] == (change[bounding] > 0)
+            broken, low, high = _fewest_broken(bounds, lower)
+            low, high = (float(np.clip(q, constant.lowest, constant.highest)) for q in (low, high))
+            if low <= right <= high:
+                break
+            near, far = sorted((abs(low - right), abs(high - right)))
+            broken += np.count_nonzero(((here >= 0) != fired) & ~bounding)
+            fit = Fit(broken, float(np.log(far / near)), (low + high) / 2, low, high)
+            if abs(fit.p - p) <= 1e-9 * max(1, abs(p)):
+                break
+            p = fit.p
+        fits += [fit] if fit else []
+    return min(fits, key=lambda fit: (fit.broken, -fit.freedom), default=None)
+
+
+def _fewest_broken(bounds: np.ndarray, lower: np.ndarray) -> tuple[int, float, float]:
+    """How many lower (mask) and upper of at least two bounds are broken at the fewest, and the interval where."""
+    order = np.argsort(bounds)
+    broken = np.count_nonzero(lower) + np.cumsum(np.where(lower[order], -1, 1))
+    index = int(np.argmin(broken[:-1]))
+    return int(broken[index]), float(bounds[order[index]]), float(bounds[order[index + 1]])
+
+
+def shortest(low: float, p: float, high: float) -> float:
+    """The number with the fewest digits between low and high: more of them the evidence does not give."""
+    if low <= 0 <= high:
+        return 0.0
+    return next((q for digits in range(1, 8) if low <= (q := float(f"{p:.{digits}g}")) <= high), p)
+
+
+def fit_gradients(e: Evidence, constant: Constant) -> tuple[float, float]:
+    """(misfit, p) of the best p that Gauss-Newton finds from the right value or, if that fails, the best other start."""
+    best = _newton(e, constant, constant.right(e))
+    if best[0] > 1 and constant.starts:
+        _, start = min((misfit_of(e, constant.network(e, p)), p) for p in constant.starts)
+        best = min(best, _newton(e, constant, start))
+    return best
+
+
+def _newton(e: Evidence, constant: Constant, p: float) -> tuple[float, float]:
+    best = (np.inf, p)
+    for _ in range(8):
+        step = _step(constant, p)
+        here, moved = (gradients_of(e, constant.network(e, q)) for q in (p, p + step))
+        best = min(best, (max(misfits(e, here)), p))
+        up = down = 0.0
+        for name, value in here.items():
+            change = (moved[name] - value) / step / max(np.linalg.norm(value), 1e-300)
+            up += np.vdot(change, e.given[name] - value) / max(np.linalg.norm(value), 1e-300)
+            down += np.vdot(change, change)
+        if not down:
+            break
+        far = abs(p) / 2 + 1
+        q = float(np.clip(p + up / down, max(constant.lowest, p - far), min(constant.highest, p + 2 * far)))
+        if abs(q - p) <= 1e-10 * max(abs(p), 1e-3):
+            break
+        p = q
+    return best
+
+
+def _step(constant: Constant, p: float) -> float:
+    """A small change of p that stays in its domain."""
+    step = 1e-6 * max(abs(p), 1e-2)
+    return step if p + step <= constant.highest else -step

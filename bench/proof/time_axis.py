@@ -1,0 +1,46 @@
+"""Which axis is time: shown by changing input early and late."""
+
+import numpy as np
+
+from .judge import Verdict
+from .problem import Problem
+
+
+def time_axis(program, problem: Problem, unsteady: float = 0.0) -> Verdict:
+    """Six forwards that show which axis is time: with another input, repeated, changed late, changed early, again.
+
+    Spikes that must be equal are so to the bit. Only if a repeated call is not, as sums in no fixed order give it, may a
+    share of up to `unsteady` differ.
+    """
+    verdict = Verdict()
+    x, other = problem.input, problem.other_input
+    half = len(x) // 2
+    future, past = x.copy(), x.copy()
+    future[half:, 0] = other[half:, 0]
+    past[:half, :-1] = other[:half, :-1]
+
+    def call(array):
+        result = program.inference(program.put_input(array))
+        program.wait(result)
+        return program.spikes(result)[-1]
+
+    call(other)  # tuned and discarded
+    y, again, y_future, y_past, last = call(x), call(x), call(future), call(past), call(x)
+    verdict.firing_rate = float(y.mean())
+    allowed = 0.0 if np.array_equal(again, y) and np.array_equal(last, y) else unsteady
+
+    def same(one, two):
+        return float((one != two).mean()) <= allowed
+
+    if not (same(again, y) and same(last, y)):
+        verdict.findings.append("the same input gave other spikes when repeated: state leaks between calls")
+        return verdict  # and with it, whatever the other calls would seem to show
+    if not (same(y_future[:, 1:], y[:, 1:]) and same(y_past[:, -1], y[:, -1])):
+        verdict.findings.append("batch items influence each other (is the batch axis scanned as time?)")
+    if not same(y_future[:half], y[:half]):
+        verdict.findings.append("looks ahead: a later input changes earlier spikes")
+    if np.count_nonzero(y_future[half:, 0] != y[half:, 0]) < 3:
+        verdict.findings.append("does not react to its input")
+    if np.count_nonzero(y_past[half:, :-1] != y[half:, :-1]) < 3:
+        verdict.findings.append("has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)")
+    return verdict

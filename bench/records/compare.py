@@ -1,0 +1,159 @@
+"""Two result sets → what became worse or better. Statuses, proofs and memory always; times only where they can be compared."""
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from snnbench.adapters.base.case import PHASES, full_name
+
+from .. import units
+from ..mistakes import ConfigError
+from ..stats import resampled
+from ..status import STATUSES
+from .rows import Row, comparison_group
+
+SAME_MACHINE, OTHER_MACHINE = 1.03, 3.0
+"""Factors by which a step time may differ: measured on one machine, and as its share of what all take on each of two."""
+MORE_MEMORY = 1.25
+COARSE_BYTES = 4 * 2**20
+"""Host memory is counted in pages and comes from heaps: less than this is no difference."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case: `what` was `base` and is `new`. `verdict` is worse, better or ambiguous (beyond the factor, but not surely)."""
+
+    case: str
+    what: str
+    base: str
+    new: str
+    verdict: str
+
+
+@dataclass
+class Comparison:
+    """How many cases both sets have, how many have both a step time to compare, in which way, and what was found."""
+
+    cases: int = 0
+    timed: int = 0
+    times: str = "absolute"
+    findings: list[Finding] = field(default_factory=list)
+
+    def any(self, verdict: str) -> bool:
+        return any(finding.verdict == verdict for finding in self.findings)
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def compare(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
+    """Cases are joined by their id. `factor` overrides the one of SAME_MACHINE or OTHER_MACHINE. Raises ConfigError.
+
+    On the same machine step times are compared as they are. Between machines, or if `relative` is set, only ratios within
+    each run are: a step time over the geometric mean of all step times that both runs have in its comparison group.
+    """
+    same_machine = not relative and _machines(base) == _machines(new)
+    for rows, name in ((base, "the first set"), (new, "the second set")):
+        if not same_machine and len(_machines(rows)) > 1:
+            raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
+    pairs = _joined(base, new, same_machine)
+    found = Comparison(len(pairs), times="absolute" if same_machine else "relative")
+    there = {_key(row, same_machine) for row in new}
+    found.findings += [
+        _finding(row, "case", row.status, "missing", "worse") for row in base if _key(row, same_machine) not in there
+    ]
+    for old, now in pairs:
+        found.findings += [*_statuses(old, now), *_memory(old, now)]
+        found.findings += _lost_time(old, now)
+    timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
+    if same_machine:
+        changes = [(pair, _change(*pair)) for pair in timed]
+    else:
+        changes = _relative_changes(timed)
+    found.timed = len(changes)
+    limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
+    for (old, now), change in changes:
+        if verdict := _verdict(change, limit):
+            said = (units.seconds(old.estimates["step"].median), units.seconds(now.estimates["step"].median))
+            what = "step" if same_machine else "step, relative to the others"
+            told = f"×{np.median(change):.2f} ({np.quantile(change, 0.025):.2f} to {np.quantile(change, 0.975):.2f}), {said[1]}"
+            found.findings.append(_finding(old, what, said[0], told, verdict))
+    return found
+
+
+def _machines(rows: list[Row]) -> set[str]:
+    return {row.first.machine["hash"] for row in rows}
+
+
+def _key(row: Row, same_machine: bool) -> tuple:
+    return (row.first.case_id, row.first.machine["hash"] if same_machine else "")
+
+
+def _joined(base: list[Row], new: list[Row], same_machine: bool) -> list[tuple[Row, Row]]:
+    now = {_key(row, same_machine): row for row in new}
+    return [(row, now[key]) for row in base if (key := _key(row, same_machine)) in now]
+
+
+def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
+    return Finding(full_name(row.case), what, base, new, verdict)
+
+
+def _statuses(old: Row, now: Row):
+    if old.status != now.status:
+        worse = STATUSES.index(now.status) > STATUSES.index(old.status)
+        told = now.status + (f": {now.reason}" if now.reason else "")
+        yield _finding(old, "status", old.status, told, "worse" if worse else "better")
+    elif old.proved != now.proved and not now.case.native:
+        words = {True: "proved", False: "not proved"}
+        yield _finding(old, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
+
+
+def _lost_time(old: Row, now: Row):
+    """Nothing is wrong with it, and yet there is no time any more."""
+    if old.rankable and now.status == old.status and now.proved and not now.rankable:
+        yield _finding(old, "step", units.seconds(old.estimates["step"].median), "no time", "worse")
+
+
+def _memory(old: Row, now: Row):
+    if old.first.memory_meaning != now.first.memory_meaning:
+        return
+    for phase in PHASES:
+        was, is_now = (row.first.memory.get(phase, {}).get("peak_bytes") for row in (old, now))
+        if was is None or is_now is None or abs(was - is_now) < COARSE_BYTES:
+            continue
+        if max(was, is_now) > MORE_MEMORY * min(was, is_now):
+            verdict = "worse" if is_now > was else "better"
+            yield _finding(old, f"memory of {phase}", units.size(was), units.size(is_now), verdict)
+
+
+def _medians(row: Row, which: int) -> np.ndarray:
+    return np.log(resampled(row.rounds_of("step"), (0, which)))
+
+
+def _change(old: Row, now: Row) -> np.ndarray:
+    """Bootstrapped ratios of step times, new over old."""
+    return np.exp(_medians(now, 0) - _medians(old, 1))
+
+
+def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
+    """The same of shares of the group's geometric mean; groups of one have no ratios."""
+    groups: dict[tuple, list[tuple[Row, Row]]] = defaultdict(list)
+    for old, now in pairs:
+        groups[comparison_group(old)[1:]].append((old, now))
+    changes = []
+    for group in groups.values():
+        if len(group) > 1:
+            drawn = [np.log(_change(*pair)) for pair in group]
+            changes += [(pair, np.exp(one - np.mean(drawn, axis=0))) for pair, one in zip(group, drawn, strict=True)]
+    return changes
+
+
+def _verdict(change: np.ndarray, limit: float) -> str | None:
+    """Worse or better if the middle is beyond the limit and the 95 % interval excludes 1."""
+    middle, (low, high) = np.median(change), np.quantile(change, [0.025, 0.975])
+    if middle > limit:
+        return "worse" if low > 1 else "ambiguous"
+    if middle < 1 / limit:
+        return "better" if high < 1 else "ambiguous"
+    return None

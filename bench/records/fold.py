@@ -1,0 +1,45 @@
+"""A worker's events become the fields of a record."""
+
+from typing import Any
+
+from ..status import worst
+from .record import CONTROL
+
+
+def fold(events: list[dict]) -> dict[str, Any]:
+    """Record fields from a worker's events; complete or cut off anywhere. Later events of a part win."""
+    folded: dict[str, Any] = {"parts": {}, "warnings": []}
+    for event in events:
+        name = event["part"]
+        if name == "end":
+            continue
+        part = folded["parts"].setdefault(name, {})
+        seconds = event.get("seconds")
+        if seconds is not None:
+            part["seconds"] = part.get("seconds", 0.0) + seconds
+        part.update({key: event[key] for key in ("status", "samples", "floor_s") if key in event})
+        if "reason" in event:
+            part["reason"] = event["reason"] and CONTROL.sub("", event["reason"])
+        folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]
+        if "facts" in event:
+            facts = dict(event["facts"])
+            folded["warnings"] += facts.pop("warnings", [])
+            folded["facts"] = folded.get("facts", {}) | facts
+        if "proof" in event:
+            folded["proof"] = event["proof"]
+        if "memory" in event:
+            folded |= {"memory": event["memory"], "memory_meaning": event["meaning"], "host_peak_bytes": event["host_peak_bytes"]}
+        if "flops_per_s" in event:
+            folded["ceilings"] = {key: event[key] for key in ("flops_per_s", "bytes_per_s")}
+    statuses = {name: part["status"] for name, part in folded["parts"].items() if part.get("status")}
+    folded["status"] = worst(statuses.values())
+    guilty = next((name for name, status in statuses.items() if status == folded["status"]), None)
+    folded["reason"] = folded["parts"][guilty].get("reason") if guilty else None
+    return folded
+
+
+def unfinished_part(events: list[dict]) -> str | None:
+    """The part that a worker was in when its events stopped, None if it came to its end."""
+    if events and events[-1]["part"] == "end":
+        return None
+    return events[-1]["part"] if events else "start"

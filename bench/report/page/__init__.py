@@ -1,0 +1,1 @@
+"""The HTML report: one page with everything in it."""

@@ -1,0 +1,73 @@
+"""The appendix: machines, environments, settings, versions, warnings and last words, as plain texts by name."""
+
+from collections import defaultdict
+from shlex import quote
+
+from ... import units
+from ...records.rows import Row
+from ..coverage import KINDS, Conditions, reason_of
+
+SAID = {"budget": units.seconds, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
+
+
+def provenance(rows: list[Row], conditions: Conditions) -> dict:
+    records = [record for row in rows for record in row.records]
+    warnings: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        for text in dict.fromkeys(text for record in row.records for text in record.warnings):
+            warnings[text].append(conditions.name(row))
+    adapters = {tuple(r.adapter.get(k) or "" for k in ("name", "version", "reference", "source_sha256")) for r in records}
+    ceilings = [{k: v for k, v in record.ceilings.items() if v} for record in records if record.ceilings]
+    return {
+        "machines": _distinct(conditions.machines.values()),
+        "environments": _distinct(record.environment for record in records),
+        "measures": _distinct(record.measure for record in records),
+        "ceilings": {key: max(found.get(key, 0) for found in ceilings) for key in ceilings[0]} if ceilings else {},
+        "adapters": sorted(adapters),
+        "warnings": list(warnings.items()),
+        "failures": [_failure(row, record, conditions) for row in rows for record in row.records if record.stderr_tail],
+    }
+
+
+def rejected(row: Row, conditions: Conditions) -> dict:
+    """Which stages of the proof a refused network passed, and what was found in the others."""
+    stages = row.first.proof["stages"] if row.first.proof else []
+    return {
+        "name": conditions.name(row),
+        "status": row.status,
+        "kind": KINDS[row.status],
+        "passed": [stage["name"] for stage in stages if stage["passed"]],
+        "failed": [(stage["name"], stage["findings"]) for stage in stages if not stage["passed"]],
+        "reason": "" if stages and not row.proved else reason_of(row),
+    }
+
+
+def _distinct(blocks) -> list[dict]:
+    return [dict(block) for block in dict.fromkeys(tuple(_plain(block).items()) for block in blocks)]
+
+
+def _plain(block: dict) -> dict[str, str]:
+    return {key.removesuffix("_bytes").replace("_", " "): _text(key, value) for key, value in block.items()}
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, dict) and key == "variables":
+        return " ".join(f"{name}={quote(str(text))}" for name, text in value.items())
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {text}" for name, text in _plain(value).items())
+    if isinstance(value, list):
+        return ", ".join(_text(key, item) for item in value) or "none"
+    if isinstance(value, int | float) and key in SAID:
+        return SAID[key](value)
+    return "–" if value is None else str(value)
+
+
+def _failure(row: Row, record, conditions: Conditions) -> dict:
+    how = [f"exit status {record.exit_code}" if record.exit_code else "", f"signal {record.signal}" if record.signal else ""]
+    return {
+        "name": f"{conditions.name(row)}, round {record.round + 1}, attempt {record.attempt}",
+        "status": record.status,
+        "kind": KINDS[record.status],
+        "how": ", ".join(filter(None, [record.reason, *how])),
+        "tail": record.stderr_tail,
+    }

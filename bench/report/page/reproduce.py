@@ -1,0 +1,79 @@
+"""How to measure the same again: a result folder's experiment as a config, and the command."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...experiment.config import Experiment
+from ...records.manifest import read_planned
+
+
+@dataclass
+class ResultSet:
+    """A result folder: how many records it has and from when, the experiment as TOML, its environments' packages, the names of
+    planned cases by their ids, and a sentence for each file that could not be read."""
+
+    name: str
+    records: int
+    newest: str
+    config: str = ""
+    packages: dict[str, dict[str, str]] = field(default_factory=dict)
+    planned: dict[str, str] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+    """Files that hold JSON, and not what this version of snnbench writes there."""
+
+    @property
+    def command(self) -> str:
+        return f"snnbench run --config {self.name}.toml"
+
+
+def result_set(folder: Path, started: list[str]) -> ResultSet:
+    """What lies in `folder` besides its records, which began at the times `started`. What is no JSON is told of."""
+    found = ResultSet(folder.resolve().name, len(started), max(started, default=""))
+    for path in sorted([*folder.glob("experiment.json"), *folder.glob("environment-*.json")]):
+        try:
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            found.unreadable.append(f"{path} cannot be read: {error}")
+            continue
+        try:
+            if path.name == "experiment.json":
+                found.config = as_toml(Experiment.model_validate(_given(content)))
+            else:
+                found.packages[f"{content['name']} {content['hash']}"] = content["packages"]
+        except (ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
+            found.strange.append(path.name)
+    try:
+        found.planned = read_planned(folder)
+    except ValueError as error:
+        found.unreadable.append(str(error))
+    return found
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """An experiment as it was kept, with durations and sizes in the words of a config."""
+    measure = dict(values["measure"])
+    measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("budget", "timeout")}
+    measure["host_memory"] = f"{measure['host_memory']}B"
+    return {**values, "measure": measure}
+
+
+def as_toml(experiment: Experiment) -> str:
+    """A config that says the same as `experiment`."""
+    values = _given(experiment.model_dump(mode="json"))
+    tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [])]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None)]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A JSON text, number and truth value is a TOML one as well."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=True).replace("\\/", "/")

@@ -1,0 +1,75 @@
+"""Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
+
+from collections import defaultdict
+
+from snnbench.adapters.base.case import PRECISIONS
+
+from ...experiment.values import NAMED_NEURONS
+from ...records.rows import Row
+from ..coverage import Conditions, reason_of
+from .markdown import line, plain
+
+SHORT = ("bf16", "fp16", "amp-bf16")
+WIDER = ("float32", "int64")
+REFUSED = "✗"
+NOT_HERE = ("unsupported", "env_error")
+
+
+def matrix_text(rows: list[Row]) -> str:
+    """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
+
+    A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
+    was asked for. Reasons that hold for a whole precision are said once.
+    """
+    tables = defaultdict(list)
+    for row in rows:
+        tables[row.case.device].append(row)
+    return "\n".join(_table(device, members) for device, members in sorted(tables.items()))
+
+
+def _table(device: str, rows: list[Row]) -> str:
+    cells = defaultdict(list)
+    for row in rows:
+        cells[row.case.framework_variant, row.case.neuron.label()].append(row)
+    found = {row.case.neuron.label() for row in rows}
+    neurons = [*(name for name in NAMED_NEURONS if name in found), *sorted(found - set(NAMED_NEURONS))]
+    general = _general(rows)
+    notes: dict[str, int] = {}
+    lines = [line(["framework", *neurons]), line([":--"] * (1 + len(neurons)))]
+    for variant in sorted({row.case.framework_variant for row in rows}):
+        members = [cells.get((variant, neuron), []) for neuron in neurons]
+        lines.append(line([variant, *(_cell(cell, general, notes) for cell in members)]))
+    told = [f"* {precision}: {plain(reason)}" for precision, reason in general.items()]
+    told += [f"{number}. {plain(reason)}" for reason, number in notes.items()]
+    title = f"**{device}**: {' · '.join(text for text in Conditions(rows).fixed if text != device)}"
+    return "\n".join([title, "", *lines, "", *told, ""])
+
+
+def _general(rows: list[Row]) -> dict[str, str]:
+    """Precisions that nobody who is here can do, for one and the same reason."""
+    reasons = defaultdict(set)
+    for row in (row for row in rows if row.status != "env_error"):
+        reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
+    told = {precision: next(iter(found)) for precision, found in reasons.items() if len(found) == 1}
+    return {precision: told[precision] for precision in PRECISIONS if told.get(precision)}
+
+
+def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:
+    by_precision = {precision: [row for row in rows if row.case.precision == precision] for precision in PRECISIONS}
+    asked = {precision: members for precision, members in by_precision.items() if members and precision not in general}
+    words = [_word(precision, members) for precision, members in asked.items()]
+    reasons = dict.fromkeys(reason_of(row) for members in asked.values() for row in members if not row.sound)
+    for reason in reasons:
+        notes.setdefault(reason, len(notes) + 1)
+    marks = " ".join(f"<sup>{number}</sup>" for number in sorted(notes[reason] for reason in reasons))
+    return (", ".join(filter(None, words)) or ("–" if asked else "")) + marks
+
+
+def _word(precision: str, rows: list[Row]) -> str:
+    """What is said of the cases of a precision, which may be of several sizes; nothing, if none could be tried."""
+    sound = [row for row in rows if row.sound]
+    if not sound:
+        return "" if all(row.status in NOT_HERE for row in rows) else f"{precision} {REFUSED}"
+    wider = precision in SHORT and any(row.first.facts.get("state_dtype") in WIDER for row in sound)
+    part = "" if len(sound) == len(rows) else f" ({len(sound)} of {len(rows)} sizes)"
+    return precision + ("\\*" if wider else "") + part

@@ -1,0 +1,1 @@
+"""Plans an experiment and runs it: cases become records."""

@@ -1,0 +1,62 @@
+"""What an exception or a dead process means: which status a case ends with."""
+
+from snnbench.adapters.base.contract import BuildFailed, Unsupported
+
+STATUSES = (
+    "ok",
+    "unsupported",
+    "pruned",
+    "oom_gpu",
+    "oom_host",
+    "timeout",
+    "interrupted",
+    "env_error",
+    "import_error",
+    "build_error",
+    "crash",
+    "error",
+    "implausible",
+    "check_failed",
+)
+"""From best to worst; a case shows its worst."""
+
+RESULTS = ("ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout")
+"""Statuses that are findings about a framework, not failures of a run."""
+
+RETRIED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")
+"""Statuses that a resumed run tries again."""
+
+_GPU_MEMORY = ("CUDA out of memory", "out of memory on device", "CUBLAS_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation")
+_HOST_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate")
+
+
+def declared(error: BaseException) -> str | None:
+    """The status that an exception of the adapters' contract stands for."""
+    if isinstance(error, BuildFailed):
+        return memory_status(str(error)) or "build_error"
+    return "unsupported" if isinstance(error, Unsupported) else None
+
+
+def worst(statuses) -> str:
+    return max(statuses, key=STATUSES.index, default="ok")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return memory_status(f"{type(error).__name__}: {error}") is not None
+
+
+def memory_status(text: str, device: str = "") -> str | None:
+    """`oom_gpu` or `oom_host` if the text of an error or of stderr says that memory ran out, else None."""
+    if any(mark in text for mark in _GPU_MEMORY):
+        return "oom_gpu"
+    if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:  # XLA says the same for both
+        return "oom_gpu" if device.startswith("cuda") else "oom_host"
+    if "MemoryError" in text or any(mark in text for mark in _HOST_MEMORY):
+        return "oom_host"
+    return None
+
+
+def in_words(error: BaseException) -> str:
+    """One line for the record: the type and the text of an exception."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:2000] if text else type(error).__name__

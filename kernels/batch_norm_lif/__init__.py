@@ -1,0 +1,5 @@
+"""Batch normalization and the neuron as one operator."""
+
+from .batch_norm import BatchNormLIF
+
+__all__ = ["BatchNormLIF"]

@@ -1,0 +1,1 @@
+"""Compiles kernels at first use and keeps what it compiled."""

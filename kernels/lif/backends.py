@@ -1,0 +1,48 @@
+"""Which spelling of the kernel runs: chosen by device and availability, or forced by name."""
+
+import importlib
+import warnings
+from functools import lru_cache
+
+import torch
+
+BACKENDS = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")}
+"""By device type, the best first."""
+
+NAMES = {"reference": ".reference", "cpp": ".cpu.launch", "triton": ".triton.launch", "cuda": ".cuda.launch"}
+"""The module of each spelling."""
+
+
+@lru_cache
+def module(name: str):
+    """The module of a spelling: `unavailable(device, dtype)`, `forward(call)`, `backward(call)`."""
+    return importlib.import_module(NAMES[name], __package__)
+
+
+@lru_cache
+def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
+    """Why spelling `name` cannot run tensors of this kind, in words for the user; None if it can."""
+    try:
+        return module(name).unavailable(torch.device(device_type), dtype)
+    except ImportError as error:
+        return f"{error.name} is not installed"
+
+
+@torch.compiler.assume_constant_result
+def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
+    """The spelling that runs: `requested`, or the first of BACKENDS that is available.
+
+    Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
+    """
+    if requested is None:
+        best, *others = BACKENDS.get(device_type, ("reference",))
+        reason = unavailable(best, device_type, dtype)
+        chosen = best if not reason else next(name for name in others if not unavailable(name, device_type, dtype))
+        if chosen == "reference" != best and dtype != torch.float64:
+            warnings.warn(f"the fused neuron runs as plain torch: {reason}", stacklevel=2)
+        return chosen
+    if requested not in NAMES:
+        raise ValueError(f"backend = {requested!r} is not one of {', '.join(NAMES)}")
+    if reason := unavailable(requested, device_type, dtype):
+        raise RuntimeError(f"backend {requested!r} cannot run {str(dtype).removeprefix('torch.')} on {device_type}: {reason}")
+    return requested

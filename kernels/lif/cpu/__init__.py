@@ -1,0 +1,1 @@
+"""The neuron in C++, for CPUs."""

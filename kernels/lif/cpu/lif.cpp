@@ -1,0 +1,244 @@
+// The neuron for CPUs: all cores, vectors over neurons, a tile of neurons kept in cache while time passes.
+//
+// Recurrence: lif_step.h. Bytes per element, float32: forward reads 4 (x) and writes 4 (s) and, with checkpoints, 4/32;
+// backward reads 8 (x, gs) and 4/32 and writes 4 (gx); potentials are recomputed in cache. Strides: rows.h.
+//
+// Compiled at first use with LIF_FORWARD or LIF_BACKWARD, LIF_CURRENT and LIF_SPIKE (of spikes, and of their gradient)
+// set to element types, LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED
+// (the error is summed) and LIF_MIXED (center, mix or sum by current) to 0 or 1, and the macros of lif_step.h. The
+// interface is plain C: one struct of numbers and strides, which cpp.py packs once for all calls alike, and the addresses
+// of the arrays, both in the order in which the arrays stand here.
+
+#include <cmath>
+
+using std::floor;
+
+#include "../lif_step.h"
+#include "rows.h"
+
+constexpr int64_t CHUNK = LIF_CHUNK;  // CHECKPOINT_STEPS
+
+// i[t]
+static inline float current_of(float x, float scale, float shift) { return LIF_SCALED ? scale * x + shift : x; }
+
+struct Head {
+  int64_t threads, steps, sizes[DIMS];
+  LifNeuron neuron;
+  int64_t elements() const { return steps * sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+};
+
+template <typename Call, typename Tile>
+static void for_every_tile(const Call& call, Tile tile_pass) {
+  const Tiles tiles(call.head.sizes, call.head.threads);
+#pragma omp parallel for schedule(static) num_threads(call.head.threads) if (call.head.threads > 1)
+  for (int64_t tile = 0; tile < tiles.count; ++tile) {
+    int64_t index[DIMS];
+    const int64_t count = tiles.place(tile, index);
+    tile_pass(call, index, count);
+    finish_writes();
+  }
+}
+
+#ifdef LIF_FORWARD
+
+struct ForwardCall {
+  Head head;
+  Array<const LIF_CURRENT> currents;
+  Array<const float> state, scale, shift;
+  Array<LIF_SPIKE> spikes;
+  Array<float> final_state;
+  Array<LIF_CURRENT> trace;
+  Array<float> checkpoints;
+};
+
+static_assert(sizeof(ForwardCall) == LIF_BYTES, "cpp.py packs something else");
+
+static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t count) {
+  const LifNeuron n = call.head.neuron;
+  const Result<LIF_SPIKE> spikes(call.spikes, call.head.elements());
+  const Result<LIF_CURRENT> trace(call.trace, call.head.elements());
+  alignas(64) float p[TILE], scale[TILE], shift[TILE], x_row[TILE], s_row[TILE], v_row[TILE];
+  call.state.load(call.state.at(index), count, p, 0.0f);
+  call.scale.load(call.scale.at(index), count, scale, 1.0f);
+  call.shift.load(call.shift.at(index), count, shift, 0.0f);
+  const int64_t in_bytes[DIMS] = {index[0], index[1], index[2], index[3] / 8};
+  const LIF_CURRENT* from = call.currents.at(index);
+  LIF_SPIKE* to = call.spikes.at(LIF_BITS ? in_bytes : index);
+  LIF_CURRENT* v_to = call.trace.at(index);
+  float* checkpoint = call.checkpoints.at(index);
+  for (int64_t t = 0; t < call.head.steps; ++t, from += call.currents.time, to += call.spikes.time) {
+    if (checkpoint && t % CHUNK == 0) call.checkpoints.store(checkpoint + t / CHUNK * call.checkpoints.time, count, p);
+    const float* __restrict x = call.currents.row(from, count, x_row);
+    float* __restrict s = LIF_BITS ? s_row : spikes.place(to, s_row);
+    float* __restrict v = LIF_TRACED ? trace.place(v_to, v_row) : v_row;
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) {
+      const float potential = lif_integrate(n, p[j], current_of(x[j], scale[j], shift[j]));
+      s[j] = lif_spike(n, potential);
+      p[j] = lif_reset(n, potential, s[j]);
+      if (LIF_TRACED) v[j] = potential;
+    }
+#if LIF_BITS
+    store_bits(to, count, s);
+#else
+    spikes.write(to, count, s);
+#endif
+    if (LIF_TRACED) {
+      trace.write(v_to, count, v);
+      v_to += call.trace.time;
+    }
+  }
+  call.final_state.store(call.final_state.at(index), count, p);
+}
+
+extern "C" void lif_forward(const ForwardCall* like, const LIF_CURRENT* currents, const float* state, const float* scale,
+                            const float* shift, LIF_SPIKE* spikes, float* final_state, LIF_CURRENT* trace, float* checkpoints) {
+  ForwardCall call = *like;
+  call.currents.data = currents;
+  call.state.data = state;
+  call.scale.data = scale;
+  call.shift.data = shift;
+  call.spikes.data = spikes;
+  call.final_state.data = final_state;
+  call.trace.data = trace;
+  call.checkpoints.data = checkpoints;
+  for_every_tile(call, forward_tile);
+}
+
+#endif
+#ifdef LIF_BACKWARD
+
+struct BackwardCall {
+  Head head;
+  Array<const LIF_CURRENT> currents;
+  Array<const float> scale, shift, checkpoints;
+  Array<const LIF_SPIKE> grad_spikes;
+  Array<const LIF_CURRENT> grad_trace;
+  Array<const float> grad_final, center, mix[3];
+  Array<LIF_CURRENT> grad_currents;
+  Array<float> grad_state, sum_error, sum_by_current;
+};
+
+static_assert(sizeof(BackwardCall) == LIF_BYTES, "cpp.py packs something else");
+
+struct Columns {  // of a tile: numbers that stay, and what is carried from step to step
+  alignas(64) float scale[TILE], shift[TILE], center[TILE], mix[3][TILE];
+  alignas(64) float gp[TILE], sum_error[TILE], sum_by_current[TILE];
+  alignas(64) float chunk_error[TILE], chunk_by_current[TILE];  // sums of a chunk: short sums keep more digits
+  alignas(64) float potentials[CHUNK][TILE];
+};
+
+// Where the arrays of a tile lie at step 0.
+struct Places {
+  const LIF_CURRENT* currents;
+  const LIF_SPIKE* grad_spikes;
+  const LIF_CURRENT* grad_trace;
+  LIF_CURRENT* grad_currents;
+  const float* checkpoints;
+};
+
+// v[t] of the steps [start, end), from the state before them.
+static void replay(const BackwardCall& call, const Places& places, int64_t count, int64_t start, int64_t end, Columns& columns) {
+  const LifNeuron n = call.head.neuron;
+  alignas(64) float p[TILE], x_row[TILE];
+  call.checkpoints.load(places.checkpoints + start / CHUNK * call.checkpoints.time, count, p, 0.0f);
+  const float* __restrict scale = columns.scale;
+  const float* __restrict shift = columns.shift;
+  for (int64_t t = start; t < end; ++t) {
+    const float* __restrict x = call.currents.row(places.currents + t * call.currents.time, count, x_row);
+    float* __restrict v = columns.potentials[t - start];
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) {
+      v[j] = lif_integrate(n, p[j], current_of(x[j], scale[j], shift[j]));
+      p[j] = lif_reset(n, v[j], lif_spike(n, v[j]));
+    }
+  }
+}
+
+// e[t], and from it gp[t-1], the gradient by the currents and the sums.
+static void step_back(const BackwardCall& call, const Places& places, int64_t count, int64_t t, const float* __restrict v,
+                      const Result<LIF_CURRENT>& grad_currents, Columns& columns) {
+  static const float zeros[TILE] = {};
+  const LifNeuron n = call.head.neuron;
+  alignas(64) float x_row[TILE], gs_row[TILE], gv_row[TILE], out_row[TILE];
+  const float* gs = zeros;
+  const float* gv = zeros;
+  const float* x = zeros;
+  if (places.grad_spikes) gs = call.grad_spikes.row(places.grad_spikes + t * call.grad_spikes.time, count, gs_row);
+  if (LIF_TRACED) gv = call.grad_trace.row(places.grad_trace + t * call.grad_trace.time, count, gv_row);
+  if (LIF_MIXED) x = call.currents.row(places.currents + t * call.currents.time, count, x_row);
+  LIF_CURRENT* to = places.grad_currents ? places.grad_currents + t * call.grad_currents.time : nullptr;
+  float* __restrict out = to ? grad_currents.place(to, out_row) : out_row;
+  const bool mixed = (bool)call.mix[0];
+#pragma omp simd
+  for (int64_t j = 0; j < count; ++j) {
+    const float e = lif_error(n, v[j], gs[j], LIF_TRACED ? gv[j] : 0.0f, columns.gp[j]);
+    columns.gp[j] = n.decay * e;
+    if (LIF_SUMMED) columns.chunk_error[j] += e;
+    out[j] = LIF_SCALED || LIF_MIXED ? columns.mix[0][j] * e : e;
+    if (LIF_MIXED) {
+      const float centered = x[j] - columns.center[j];
+      columns.chunk_by_current[j] += e * centered;
+      if (mixed) out[j] = (out[j] + columns.mix[1][j] * centered) + columns.mix[2][j];
+    }
+  }
+  if (to) grad_currents.write(to, count, out);
+}
+
+static void backward_tile(const BackwardCall& call, const int64_t* index, int64_t count) {
+  const Result<LIF_CURRENT> grad_currents(call.grad_currents, call.head.elements());
+  const Places places = {call.currents.at(index), call.grad_spikes.at(index), call.grad_trace.at(index),
+                         call.grad_currents.at(index), call.checkpoints.at(index)};
+  const Array<const float>& by_error = call.mix[0] ? call.mix[0] : call.scale;
+  Columns columns;
+  call.scale.load(call.scale.at(index), count, columns.scale, 1.0f);
+  call.shift.load(call.shift.at(index), count, columns.shift, 0.0f);
+  call.center.load(call.center.at(index), count, columns.center, 0.0f);
+  by_error.load(by_error.at(index), count, columns.mix[0], 1.0f);
+  call.mix[1].load(call.mix[1].at(index), count, columns.mix[1], 0.0f);
+  call.mix[2].load(call.mix[2].at(index), count, columns.mix[2], 0.0f);
+  call.grad_final.load(call.grad_final.at(index), count, columns.gp, 0.0f);
+  memset(columns.sum_error, 0, sizeof columns.sum_error);
+  memset(columns.sum_by_current, 0, sizeof columns.sum_by_current);
+  for (int64_t chunk = (call.head.steps - 1) / CHUNK; chunk >= 0; --chunk) {
+    const int64_t start = chunk * CHUNK, end = start + CHUNK < call.head.steps ? start + CHUNK : call.head.steps;
+    replay(call, places, count, start, end, columns);
+    memset(columns.chunk_error, 0, sizeof columns.chunk_error);
+    memset(columns.chunk_by_current, 0, sizeof columns.chunk_by_current);
+    for (int64_t t = end - 1; t >= start; --t)
+      step_back(call, places, count, t, columns.potentials[t - start], grad_currents, columns);
+    for (int64_t j = 0; j < count; ++j) {
+      columns.sum_error[j] += columns.chunk_error[j];
+      columns.sum_by_current[j] += columns.chunk_by_current[j];
+    }
+  }
+  if (call.grad_state) call.grad_state.store(call.grad_state.at(index), count, columns.gp);
+  if (call.sum_error) call.sum_error.store(call.sum_error.at(index), count, columns.sum_error);
+  if (call.sum_by_current) call.sum_by_current.store(call.sum_by_current.at(index), count, columns.sum_by_current);
+}
+
+extern "C" void lif_backward(const BackwardCall* like, const LIF_CURRENT* currents, const float* scale, const float* shift,
+                             const float* checkpoints, const LIF_SPIKE* grad_spikes, const LIF_CURRENT* grad_trace,
+                             const float* grad_final, const float* center, const float* mix_error, const float* mix_current,
+                             const float* mix_constant, LIF_CURRENT* grad_currents, float* grad_state, float* sum_error,
+                             float* sum_by_current) {
+  BackwardCall call = *like;
+  call.currents.data = currents;
+  call.scale.data = scale;
+  call.shift.data = shift;
+  call.checkpoints.data = checkpoints;
+  call.grad_spikes.data = grad_spikes;
+  call.grad_trace.data = grad_trace;
+  call.grad_final.data = grad_final;
+  call.center.data = center;
+  call.mix[0].data = mix_error;
+  call.mix[1].data = mix_current;
+  call.mix[2].data = mix_constant;
+  call.grad_currents.data = grad_currents;
+  call.grad_state.data = grad_state;
+  call.sum_error.data = sum_error;
+  call.sum_by_current.data = sum_by_current;
+  for_every_tile(call, backward_tile);
+}
+
+#endif

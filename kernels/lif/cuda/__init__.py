@@ -1,0 +1,1 @@
+"""The neuron in CUDA C++."""

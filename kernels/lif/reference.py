@@ -1,0 +1,121 @@
+"""The recurrence in readable torch, on any device: the other spellings are held against this one.
+
+Bytes per element, float32: forward about 40 (every operation of a step goes through memory), backward about 100.
+"""
+
+import torch
+
+from ..spec import NeuronSpec
+from ..surrogates import derivative
+from ..work import CHECKPOINT_STEPS
+from .contract import Backward, Forward
+
+WRITES_PARTS = False
+"""Whether `Backward.grad_parts` is written."""
+
+
+def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
+    """Why this spelling cannot run there: it always can."""
+    return None
+
+
+def forward(call: Forward) -> None:
+    spec, state = call.spec, initial(call.currents, call.state)
+    for t, x in enumerate(call.currents.unbind(0)):
+        if call.checkpoints is not None and t % CHECKPOINT_STEPS == 0:
+            call.checkpoints[t // CHECKPOINT_STEPS] = state
+        v = spec.decay * state + current(x, call.scale, call.shift, state.dtype)
+        s = spikes_of(spec, v)
+        state = after_spike(spec, v, s)
+        call.spikes[t] = pack(s) if call.bits else s
+        if call.trace is not None:
+            call.trace[t] = v
+    call.final_state.copy_(state)
+
+
+def backward(call: Backward) -> None:
+    spec, steps = call.spec, len(call.currents)
+    compute = initial(call.currents, None).dtype
+    zeros = torch.zeros_like(call.currents[0], dtype=compute)
+    gp = zeros if call.grad_final is None else call.grad_final.to(compute)
+    sums = [zeros.clone(), zeros.clone()]
+    for first in range((steps - 1) // CHECKPOINT_STEPS * CHECKPOINT_STEPS, -1, -CHECKPOINT_STEPS):
+        chunk = range(first, min(first + CHECKPOINT_STEPS, steps))
+        v = potentials(call, chunk, compute)
+        for t in reversed(chunk):
+            e = error(call, t, v[t - first], gp)
+            gp = spec.decay * e
+            x = call.currents[t].to(compute)
+            x = x if call.center is None else x - call.center
+            if call.grad_currents is not None:
+                a, b, c = call.mix or (call.scale, None, None)
+                out = e if a is None else a * e
+                call.grad_currents[t] = out if b is None else out + b * x + c
+            sums[0] += e
+            sums[1] += e * x
+    for target, value in ((call.grad_state, gp), (call.sum_error, sums[0]), (call.sum_by_current, sums[1])):
+        if target is not None:
+            target.copy_(value)
+
+
+def potentials(call: Backward, chunk: range, compute: torch.dtype) -> list[torch.Tensor]:
+    """v[t] for the steps of one chunk, recomputed from its checkpoint."""
+    state, found = call.checkpoints[chunk.start // CHECKPOINT_STEPS].to(compute), []
+    for t in chunk:
+        found.append(call.spec.decay * state + current(call.currents[t], call.scale, call.shift, compute))
+        state = after_spike(call.spec, found[-1], spikes_of(call.spec, found[-1]))
+    return found
+
+
+def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Tensor:
+    """e[t], the gradient of the loss by v[t]."""
+    slope = derivative(call.spec, torch)(v - call.spec.threshold)
+    e = gp * reset_slope(call.spec, v, spikes_of(call.spec, v), slope)
+    if call.grad_spikes is not None:
+        e = e + call.grad_spikes[t].to(e.dtype) * slope
+    return e if call.grad_trace is None else e + call.grad_trace[t].to(e.dtype)
+
+
+def initial(currents: torch.Tensor, state: torch.Tensor | None) -> torch.Tensor:
+    """p[-1] in the type that is computed in."""
+    compute = torch.float64 if currents.dtype == torch.float64 else torch.float32
+    return torch.zeros_like(currents[0], dtype=compute) if state is None else state.to(compute)
+
+
+def current(x, scale, shift, compute: torch.dtype) -> torch.Tensor:
+    x = x.to(compute)
+    x = x if scale is None else scale * x
+    return x if shift is None else x + shift
+
+
+def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
+    if spec.max_spikes == 1:
+        return (v >= spec.threshold).to(v.dtype)
+    threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)  # by a number, CUDA multiplies by 1/θ
+    return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
+
+
+def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    """p[t]: the potential after the reset."""
+    if spec.reset == "none":
+        return v
+    if spec.reset in ("hard", "hard-straight"):
+        return torch.where(s > 0, torch.zeros_like(v), v)
+    return v - spec.subtracted * s
+
+
+def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+    """ρ = dp/dv, the reset's spike included unless it is detached."""
+    if spec.reset in ("none", "hard-straight"):
+        return torch.ones_like(v)
+    if spec.reset == "hard":
+        return 1 - s if spec.detach_reset else (1 - s) - v * slope
+    return torch.ones_like(v) if spec.detach_reset else 1 - spec.subtracted * slope
+
+
+def pack(spikes: torch.Tensor) -> torch.Tensor:
+    """Eight spikes of the last dim a byte, the first in the lowest bit; the last byte is filled with zeros."""
+    missing = -spikes.shape[-1] % 8
+    padded = torch.nn.functional.pad(spikes, (0, missing)).to(torch.uint8)
+    weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=spikes.device)
+    return (padded.unflatten(-1, (-1, 8)) * weights).sum(-1, dtype=torch.uint8)

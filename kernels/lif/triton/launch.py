@@ -1,0 +1,195 @@
+"""The spelling "triton": one kernel forward and one backward, on CUDA devices, or in Triton's interpreter on the CPU."""
+
+import contextlib
+import math
+from dataclasses import dataclass
+
+import torch
+import triton
+
+from ...spec import NeuronSpec
+from ...work import CHECKPOINT_STEPS
+from ..contract import Backward, Forward
+from ..strides import MAX_DIMS, Layout, walk
+from .kernels import backward_kernel, forward_kernel
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+INTERPRETED = not isinstance(forward_kernel, triton.JITFunction)
+"""Triton decides on import, by the environment variable TRITON_INTERPRET, whether kernels are compiled or interpreted."""
+
+PARTS = ("part_0", "part_1", "part_2")
+
+MANY_SEQUENCES = 64 * 1024
+WIDE_SEQUENCES = 2**31 - 2**16
+"""From here on a sequence's number, or that of its block's end, does not fit into 32 bits."""
+
+WRITES_PARTS = True
+"""Whether `Backward.grad_parts` is written."""
+
+
+def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
+    """Why this spelling cannot run there, in words for the user; None if it can."""
+    if dtype not in DTYPES:
+        return "it computes in float32, from float32, float16 or bfloat16"
+    if device.type == "cuda":
+        return None
+    if device.type != "cpu":
+        return "it needs a CUDA device"
+    return None if INTERPRETED else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel is cut: sequences and warps of 32 threads a block, steps that are loaded at once."""
+
+    block: int
+    warps: int
+    steps: int
+    ahead: bool = True
+    """Whether the next chunk of steps is loaded before this one is computed."""
+
+
+def forward_shape(count: int, element_bytes: int, dense: bool, bits: bool) -> Shape:
+    """For `count` sequences; `dense` as `_dense` says.
+
+    Memory is busy while bandwidth × latency are under way, 4.3 TB/s × 650 ns = 2.8 MB. One sequence a thread and 32 steps
+    are 2.1 MB for 16 Ki sequences of float32, and all one can do for fewer: blocks of one warp, so that every multiprocessor
+    takes part. Many sequences are enough with 8 steps, and then a thread takes 16 bytes of them: a tile of such rows needs
+    no turning, so there are fewer instructions a byte. Where nothing is dense each step has an address of its own, and the
+    registers for them are those of 16 steps.
+    """
+    if not dense:
+        return Shape(block=32, warps=1, steps=16)
+    if count * element_bytes >= MANY_SEQUENCES * 4 and not bits:
+        return Shape(block=2 * 32 * (16 // element_bytes), warps=2, steps=8)
+    return Shape(block=32, warps=1, steps=CHECKPOINT_STEPS)
+
+
+def backward_shape(count: int, dense: bool, read_bytes: int, kept: int) -> Shape:
+    """For `count` sequences, of which every step reads `read_bytes` and keeps `kept` numbers until the recurrence comes back.
+
+    A chunk is what lies between checkpoints, one sequence a thread. With few sequences a thread may have registers to load
+    the next chunk meanwhile, as long as a step takes no more than four: what is read, what is kept, and v. With many
+    sequences other warps fill the time.
+    """
+    ahead = dense and count < MANY_SEQUENCES // 2 and read_bytes / 4 + kept + 1 <= 4
+    return Shape(block=32, warps=1, steps=CHECKPOINT_STEPS, ahead=ahead)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a kernel."""
+
+    kernel: object
+    blocks: int
+    arguments: dict
+
+    def __call__(self, device: torch.device) -> None:
+        with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
+            self.kernel[(self.blocks,)](**self.arguments)
+
+
+def forward(call: Forward) -> None:
+    forward_launch(call)(call.currents.device)
+
+
+def backward(call: Backward) -> None:
+    backward_launch(call)(call.currents.device)
+
+
+def forward_launch(call: Forward) -> Launch:
+    """Raises layout.Unwalkable."""
+    steps = {"x": call.currents, "spikes": call.spikes, "trace": call.trace, "checkpoints": call.checkpoints}
+    inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
+    layout, tensors = _tensors(steps, inner, keep_last=call.bits)
+    *outer, last = layout.sizes
+    count = math.prod(outer) * (-(-last // 8) * 8 if call.bits else last)
+    dense = _dense(layout, [tensors[name] for name in steps])
+    shape = forward_shape(count, call.currents.element_size(), dense, call.bits)
+    arguments = {
+        **tensors,
+        **_numbers(call.spec, layout, len(call.currents), count, shape),
+        "BITS": call.bits,
+        "KEPT": CHECKPOINT_STEPS,
+    }
+    return Launch(forward_kernel, -(-count // shape.block), arguments)
+
+
+def backward_launch(call: Backward) -> Launch:
+    """Raises layout.Unwalkable."""
+    steps = {
+        "x": call.currents,
+        "checkpoints": call.checkpoints,
+        "grad_spikes": call.grad_spikes,
+        "grad_trace": call.grad_trace,
+        "grad_x": call.grad_currents,
+        **dict(zip(PARTS, (None, None, None) if call.grad_parts is None else call.grad_parts, strict=True)),
+    }
+    a, b, c = call.mix or (None, None, None)
+    inner = {"scale": call.scale, "shift": call.shift, "center": call.center, "a": a, "b": b, "c": c}
+    inner |= {
+        "grad_final": call.grad_final,
+        "grad_state": call.grad_state,
+        "sum_error": call.sum_error,
+        "sum_by_x": call.sum_by_current,
+    }
+    layout, tensors = _tensors(steps, inner)
+    mix = tuple(tensors.pop(name) for name in ("a", "b", "c"))
+    parts = tuple(tensors[name] for name in PARTS)
+    read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
+    currents_kept = call.mix is not None or call.sum_by_current is not None
+    dense = _dense(layout, [tensors.pop(name) if name in PARTS else tensors[name] for name in steps])
+    kept = len(read) - 1 + currents_kept
+    shape = backward_shape(layout.count, dense, sum(t.element_size() for t in read), kept)
+    slope = call.spec.slope
+    arguments = {
+        **tensors,
+        "mix": None if call.mix is None else mix,
+        "parts": None if call.grad_parts is None else parts,
+        **_numbers(call.spec, layout, len(call.currents), layout.count, shape),
+        "slope": slope,
+        "width": {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0),
+        "DETACHED": call.spec.detach_reset,
+        "SURROGATE": call.spec.surrogate,
+        "AHEAD": shape.ahead,
+    }
+    return Launch(backward_kernel, -(-layout.count // shape.block), arguments)
+
+
+def _tensors(steps: dict, inner: dict, keep_last: bool = False) -> tuple[Layout, dict]:
+    """The layout without leading dims of size 1, and each tensor as kernels take it: (pointer, strides…), or None."""
+    layout, strides = walk(steps, inner, keep_last)
+    dropped = 0
+    while dropped < MAX_DIMS - 1 and layout.sizes[dropped] == 1:
+        dropped += 1
+    tensors = {
+        name: None if tensor is None else (tensor, strides[name][0], *strides[name][1 + dropped :])
+        for name, tensor in (steps | inner).items()
+    }
+    return Layout(layout.sizes[dropped:], tuple(s[dropped:] for s in layout.strides)), tensors
+
+
+def _dense(layout: Layout, tensors: list[tuple | None]) -> bool:
+    """Whether 16 bytes of sequences lie side by side at every step: Triton asks for multiples of 16 elements."""
+    return layout.sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in tensors if t is not None)
+
+
+def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: Shape) -> dict:
+    """What both kernels take beside tensors."""
+    return {
+        "sizes": layout.sizes,
+        "steps": steps,
+        "decay": float(spec.decay),
+        "threshold": float(spec.threshold),
+        "subtracted": float(spec.subtracted),
+        "max_spikes": float(spec.max_spikes),
+        "RESET": spec.reset,
+        "COUNTS": spec.max_spikes > 1,
+        "DIMS": len(layout.sizes),
+        "BLOCK": shape.block,
+        "STEPS": shape.steps,
+        "WIDE": count > WIDE_SEQUENCES,
+        "num_warps": shape.warps,
+        "enable_fp_fusion": False,
+    }

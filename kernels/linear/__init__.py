@@ -1,5 +1,0 @@
-"""Linear layer and neuron as one operator: spikes are exact in every format, so only weights need splitting."""
-
-from .modules import LinearLIF
-
-__all__ = ["LinearLIF"]

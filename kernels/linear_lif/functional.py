@@ -1,0 +1,90 @@
+"""`linear_lif`: a linear layer and its neuron as one function."""
+
+import os
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from ..lif import autograd
+from ..lif.functional import options_of as neuron_options
+from ..spec import NeuronSpec
+from ..spike_marks import mark, most_spikes
+from .operator import KEEPS_GRADIENTS, Options, linear_lif
+from .split_formats import TIERS
+
+INPUTS = (None, "spikes", "dense")
+OPERANDS = "operands"
+"""In place of a type of spikes: the one in which a next layer of the same tier multiplies them."""
+CHECK = "SNNBENCH_CHECK_INPUTS"
+"""An environment variable that, not empty, has every input that counts as spikes looked at: see `check_input`."""
+
+
+def options_of(spec, shape, weight_shape, dtype, device, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute):
+    """Check the arguments and settle what is left open; `counts`: most spikes of an input, 0: dense."""
+    if len(weight_shape) != 2 or shape[-1] != weight_shape[1]:
+        raise ValueError(f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs, {shape[-1]})")
+    if tier is not None and tier not in TIERS:
+        raise ValueError(f"tier = {tier!r} is not one of {', '.join(TIERS)}")
+    short = tier is not None and dtype == torch.float32 and (device.type == "cuda" or emulate)
+    currents = torch.bfloat16 if short and tier == "bf16" else dtype
+    if spikes_dtype == OPERANDS:
+        exact = short and spec.max_spikes <= TIERS[tier].largest_count
+        spikes_dtype = TIERS[tier].dtype if exact else None
+    if spikes_dtype is None and tier == "bf16" and dtype == torch.float32:
+        spikes_dtype = torch.bfloat16
+    kinds = (((*shape[:-1], weight_shape[0]), currents, device), None, None, None)
+    neuron = neuron_options(spec, -1, kinds, spikes_dtype, False, checkpoints, backend)
+    if neuron.spikes == "bits":
+        raise TypeError('spikes_dtype = "bits": the next layer takes numbers')
+    return Options(neuron, tier if short else "plain", counts, recompute)
+
+
+_known_options = lru_cache(maxsize=1024)(options_of)
+
+
+def apply(
+    x: Tensor, weight: Tensor, bias: Tensor | None, spec: NeuronSpec, input, input_counts, recompute, check, **told
+) -> Tensor:
+    """Spikes (T, …, N) of x (T, …, K); arguments as those of `LinearLIF`."""
+    if x.dim() < 2:
+        raise ValueError(f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}")
+    counts = _counts(x, input, input_counts)
+    if counts and (check or os.environ.get(CHECK)):
+        check_input(x, counts)
+    if torch.is_autocast_enabled(x.device.type):
+        dtype = torch.get_autocast_dtype(x.device.type)
+        x, weight = x.to(dtype), weight.to(dtype)
+    if not counts and x.dtype != weight.dtype:
+        raise TypeError(f"a dense input of {x.dtype} does not fit a weight of {weight.dtype}")
+    rows = x if x.dim() == 3 else x.reshape(len(x), x[0].numel() // max(1, x.shape[-1]) if len(x) else 0, x.shape[-1])
+    tensors = (rows, weight, bias)
+    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    plainly = autograd.suffices(tensors)
+    if told["spikes_dtype"] == OPERANDS and not (plainly and KEEPS_GRADIENTS):
+        told["spikes_dtype"] = None
+    settle = _known_options if plainly else options_of
+    settled = settle(
+        spec, rows.shape, weight.shape, weight.dtype, x.device, counts, checkpoints=checkpoints, recompute=recompute, **told
+    )
+    spikes = linear_lif(settled, rows, weight, bias, plainly)
+    spikes = spikes if x.dim() == 3 else spikes.view(*x.shape[:-1], len(weight))
+    mark(spikes, spec.max_spikes)
+    return spikes
+
+
+def _counts(x: Tensor, input: str | None, input_counts: int) -> int:
+    if input == "dense":
+        return 0
+    return input_counts if input == "spikes" else most_spikes(x)
+
+
+def check_input(x: Tensor, counts: int) -> None:
+    """Raise ValueError if not all of x are whole numbers from 0 to `counts`. Waits for the device."""
+    wrong = (x < 0) | (x > counts) | (x != x.round())
+    if wrong.any():
+        share, example = float(wrong.float().mean()), x[wrong][0].item()
+        raise ValueError(
+            f"inputs were declared as spikes, 0 to {counts} a step, but {share:.2%} of them are not (such as {example:g}):"
+            ' declare input="dense", or input_counts'
+        )

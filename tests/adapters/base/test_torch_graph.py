@@ -1,0 +1,144 @@
+"""Mode graph without a GPU: what is refused, and that the phases are put together rightly around a stand-in for the graph."""
+
+import numpy as np
+import pytest
+import torch
+
+from snnbench.adapters import registry
+from snnbench.adapters.base import torch_graph
+from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.measure.phases import phases
+from snnbench.proof.problem import calibrate, generate
+from snnbench.proof.stages import judge_program, limits_of
+from snnbench.proof.time_axis import time_axis
+
+ODD = {"time_steps": 23, "batch": 3, "neurons": 31}
+
+
+class Repeated:
+    """Instead of a graph: does the work at each replay, and counts. Like a graph it sees only memory that it was given once."""
+
+    made: list = []
+    peak_bytes, kept_bytes = 1000, 600
+
+    def __init__(self, work, warm_up, pool):
+        warm_up()
+        self.work, self.pool, self.replays = work, pool, 0
+        self.outputs = None
+        Repeated.made.append(self)
+
+    def replay(self):
+        self.replays += 1
+        self.outputs = self.work()
+
+
+@pytest.fixture
+def program_of(monkeypatch):
+    monkeypatch.setattr(torch_graph, "Captured", Repeated)
+    monkeypatch.setattr(torch_graph, "new_pool", lambda: object())
+    monkeypatch.setattr(Repeated, "made", [])
+
+    def made(case):
+        program = Program(registry.load(registry.BUILT_IN[case.framework]), case)
+        problem = generate(case, calibrate(case))
+        program.load(problem.weights, problem.biases)
+        return program, problem
+
+    return made
+
+
+class Program(torch_graph.GraphProgram):
+    """On a CPU, where the backward's stand-in must be shown the graph of the forward before it."""
+
+    def _capture(self, name, work, warm_up, pool):
+        if name == "backward":
+            work = lambda: self._gradients_of(self.graphs["forward"].outputs)
+        self.graphs[name] = torch_graph.Captured(work, warm_up, pool)
+
+
+def test_on_a_cpu_it_is_refused_in_one_sentence():
+    assert TorchLoop().refuses(Case("torch", mode="graph")) == "mode graph is a CUDA graph, which needs a CUDA device"
+    assert TorchLoop().refuses(Case("torch", mode="graph", device="cuda")) is None
+
+
+@pytest.mark.parametrize("changes", [{}, {"layers": 2}, {"input_grad": False}, {"workload": "lif", "bias": False}])
+@pytest.mark.parametrize("construction", ["default", "stepwise"])
+def test_it_is_the_same_network(program_of, construction, changes):
+    if construction == "stepwise" and "workload" in changes:
+        return
+    case = Case("torch", construction, "graph", **ODD, **changes)
+    program, problem = program_of(case)
+    verdict = judge_program(program, problem, limits_of(case), sleep=lambda _: None)
+    assert verdict.passed, verdict.findings
+    assert time_axis(program, problem).findings == []
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("construction", ["linear-split", "linear-recompute", "linear-split-recompute"])
+def test_our_linear_constructions_are_too(program_of, construction, layers):
+    case = Case("fused", construction, "graph", layers=layers, **ODD)
+    program, problem = program_of(case)
+    verdict = judge_program(program, problem, limits_of(case), sleep=lambda _: None)
+    assert verdict.passed, verdict.findings
+
+
+def test_a_stack_between_whose_layers_something_is_wrong_is_not(program_of, monkeypatch):
+    """Planted: the second graph call sees the spikes of the first, as of memory that was not written again."""
+    case = Case("torch", "default", "graph", layers=2, **ODD)
+    program, problem = program_of(case)
+    first, kept = program.calls[0], []
+    program.calls[0] = lambda x: kept.append(first(x)) or kept[0]
+    assert not judge_program(program, problem, limits_of(case), sleep=lambda _: None).passed
+
+
+def test_each_phase_is_captured_once_and_forward_and_backward_share_their_memory(program_of):
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+    upstream = program.put_upstream(problem.upstream, program.forward(inputs[0]))
+    parts = phases(program, inputs, upstream)
+    for name in PHASES:
+        for index in range(3):
+            parts[name].call(parts[name].prepare(index))
+    assert set(program.graphs) == set(PHASES)
+    assert len(Repeated.made) == 4
+    pools = {name: graph.pool for name, graph in program.graphs.items()}
+    assert pools["forward"] is pools["backward"]
+    assert len(set(map(id, pools.values()))) == 3
+    assert program.graphs["step"].replays == program.graphs["inference"].replays == program.graphs["backward"].replays == 3
+
+
+def test_a_step_gives_the_gradients_of_forward_and_backward_and_leaves_the_weights(program_of):
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    x = program.put_input(problem.input)
+    result = program.forward(x)
+    upstream = program.put_upstream(problem.upstream, result)
+    wanted = program.gradients(program.backward(result, upstream))
+    before = program.weights[0].detach().clone()
+    for _ in range(3):
+        found = program.gradients(program.step(x, upstream))
+        assert np.array_equal(found.weights[0], wanted.weights[0]), "gradients do not add up"
+        assert np.array_equal(found.input, wanted.input)
+    assert torch.equal(program.weights[0], before)
+
+
+def test_a_forward_shows_no_gradient_of_an_earlier_call(program_of):
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    x = program.put_input(problem.input)
+    result = program.forward(x)
+    program.backward(result, program.put_upstream(problem.upstream, result))
+    program.release()
+    assert program.forward(x).x.grad is None
+    assert [p.grad for p in program.parameters] == [None, None]
+
+
+def test_memory_is_what_capturing_took(program_of, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 5000)
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    probe = program.memory_probe()
+    result = program.forward(program.put_input(problem.input))
+    probe.reset()
+    assert probe.peak() == (600, 1600, 5000), "what the held forward keeps counts as there already"
+    del result
+    probe.reset()
+    assert probe.peak() == (0, 1000, 5000)

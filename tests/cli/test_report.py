@@ -1,0 +1,124 @@
+"""`snnbench report` as a command: formats, plots, a baseline, several folders, and mistakes."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+from support.synthetic import rounds
+
+from snnbench.experiment.config import load_config
+from snnbench.records.store import write_record
+from snnbench.report.page.reproduce import result_set
+
+COMMAND = Path(sys.executable).with_name("snnbench")
+QUICKSTART = ROOT / "results" / "quickstart"
+
+
+def report(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run([COMMAND, "report", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    for name, step in (("torch", 0.004), ("jax", 0.002)):
+        for record in rounds(name, step=step, neurons=97):
+            write_record(tmp_path / "one", record)
+    return tmp_path / "one"
+
+
+def test_json_and_csv_say_the_same_and_write_nothing(folder):
+    before = sorted(folder.rglob("*"))
+    document = json.loads(report(folder, "--format", "json").stdout)
+    lines = list(csv.DictReader(io.StringIO(report(folder, "--format", "csv").stdout)))
+    assert [row["framework"] for row in document["rows"]] == [line["framework"] for line in lines] == ["jax", "torch"]
+    assert [str(row["step_s"]) for row in document["rows"]] == [line["step_s"] for line in lines]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_plots_are_written_beside_the_report(folder, tmp_path):
+    done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
+    assert done.returncode == 0, done.stderr
+    found = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
+    assert found == {".png", ".svg", ".pdf"}
+    names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
+    assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "samples"} <= names
+    assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
+
+
+def test_several_folders_are_one_report(folder, tmp_path):
+    for record in rounds("norse", neurons=97, machine="m2"):
+        write_record(tmp_path / "two", record)
+    done = report(folder, tmp_path / "two", "--out", tmp_path / "out")
+    assert done.returncode == 0 and "norse" in done.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>one + two</h1>" in page and "2 machines: their times are never ranked together." in page
+    assert "To measure it again: one" in page and "To measure it again: two" in page
+
+
+def test_the_terminal_has_bars_as_long_as_the_times(folder):
+    lines = report(folder, "--out", folder / "out").stdout.splitlines()
+    bars = {name: next(line for line in lines if f" {name} " in line).count("█") for name in ("jax", "torch")}
+    assert bars == {"jax": 6, "torch": 12}
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--baseline", "trch"], "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?"),
+        (["--published", "nothing.csv"], "--published nothing.csv: cannot be read: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_sentence(folder, arguments, sentence):
+    done = report(folder, *arguments)
+    assert done.returncode == 2 and done.stderr.strip().endswith(sentence) and "Traceback" not in done.stderr
+
+
+def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
+    found = result_set(QUICKSTART, ["2026-01-01"])
+    again = tmp_path / "quickstart.toml"
+    again.write_text(found.config)
+    assert load_config(again) == load_config(ROOT / "configs" / "quickstart.toml")
+    assert tomllib.loads(found.config)["measure"]["budget"] == "2000ms"
+    assert found.command == "snnbench run --config quickstart.toml" and any(found.packages.values())
+
+
+@pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
+def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
+    found = result_set(ROOT / "results" / name, [])
+    assert found.config and not found.strange
+    (tmp_path / "again.toml").write_text(found.config)
+    load_config(tmp_path / "again.toml")
+
+
+def test_an_experiment_of_another_version_is_called_that(tmp_path):
+    (tmp_path / "experiment.json").write_text('"hi"')
+    assert result_set(tmp_path, []).strange == ["experiment.json"]
+
+
+def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path):
+    (tmp_path / "experiment.json").write_text("[]")
+    (tmp_path / "environment-x.json").write_text("{}")
+    found = result_set(tmp_path, [])
+    assert (found.config, found.packages, found.newest, found.unreadable) == ("", {}, "", [])
+
+
+@pytest.mark.parametrize("name", ["experiment.json", "environment-x.json", "planned.json"])
+@pytest.mark.parametrize("content", [b"{ half of it", b"\xff\xfe"])
+def test_what_is_no_json_is_told_of(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    (sentence,) = result_set(tmp_path, []).unreadable
+    assert sentence.startswith(f"{tmp_path / name} cannot be read: ")
+
+
+@pytest.mark.parametrize("content", ["[]", '{"a": 1}', "3"])
+def test_a_plan_that_is_none(tmp_path, content):
+    (tmp_path / "planned.json").write_text(content)
+    assert result_set(tmp_path, []).unreadable == [
+        f"{tmp_path / 'planned.json'} must hold the names of planned cases by their ids, in braces"
+    ]

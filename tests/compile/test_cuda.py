@@ -1,0 +1,203 @@
+"""The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200: read here, run by nobody yet."""
+
+import shutil
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from support import sass
+from support.cuda_checks import channel, forward_call
+
+from snnbench.kernels.build import nvrtc
+from snnbench.kernels.lif.contract import Backward
+from snnbench.kernels.lif.cuda import launch as cuda_spelling
+from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
+from snnbench.kernels.work import CHECKPOINT_STEPS
+
+ARCHITECTURE = "sm_90"
+
+needs_nvrtc = pytest.mark.skipif(nvrtc.unavailable() is not None, reason=f"{nvrtc.unavailable()}")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+needs_disassembler = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="needs cuobjdump, from Triton or the CUDA toolkit")
+
+
+def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100, **options) -> nvrtc.Program:
+    x = torch.empty(steps, 16, count // 16, dtype=dtype)
+    return cuda_spelling.prepare_forward(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
+
+
+def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.Program:
+    x = torch.empty(100, 16, count // 16, dtype=dtype)
+    over = channel(0, x, 1) if everything else None
+    inner = torch.empty(16, count // 16)
+    call = Backward(
+        spec=spec or NeuronSpec(),
+        currents=x,
+        scale=over,
+        shift=over,
+        checkpoints=torch.empty(-(-100 // CHECKPOINT_STEPS), 16, count // 16),
+        grad_spikes=torch.empty_like(x),
+        grad_trace=torch.empty_like(x) if everything else None,
+        grad_final=inner if everything else None,
+        center=over,
+        mix=(over, over, over) if everything else None,
+        grad_currents=torch.empty_like(x),
+        grad_state=inner if everything else None,
+        sum_error=inner,
+        sum_by_current=inner if everything else None,
+        grad_parts=x.new_empty((3, *x.shape), dtype=torch.bfloat16) if parts else None,
+    )
+    return cuda_spelling.prepare_backward(call).program
+
+
+FEW, MANY = 8192, 65536
+"""Sequences at 16 x 512 and 16 x 4096 neurons."""
+
+VARIANTS = {
+    # name: (program, loads in flight, registers at most, bits of the widest load)
+    "forward float32 few": (lambda: forward_program(FEW), 64, 176, 32),
+    "forward float32 many": (lambda: forward_program(MANY), 16, 168, 128),
+    "forward bfloat16 many": (lambda: forward_program(MANY, torch.bfloat16), 32, 168, 64),
+    "forward bits": (lambda: forward_program(MANY, bits=True), 16, 168, 128),
+    "backward float32 few": (lambda: backward_program(FEW), 64, 168, 32),
+    "backward float32 many": (lambda: backward_program(MANY), 24, 168, 32),
+    "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 24, 208, 32),
+    "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 248, 32),
+    "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 24, 248, 32),
+    "backward float32 few, split, hard": (lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True), 64, 255, 32),
+    "backward float32 many, split, hard": (lambda: backward_program(MANY, spec=NeuronSpec("hard"), parts=True), 24, 255, 32),
+    "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 24, 255, 32),
+}
+
+
+def read(cubin: bytes, folder: Path) -> tuple[list[sass.Instruction], sass.Usage]:
+    path = folder / "kernel.cubin"
+    path.write_bytes(cubin)
+    (usage,) = sass.usages(sass.resource_usage(path)).values()
+    return sass.parse(sass.disassemble(path)), usage
+
+
+def assert_fast(cubin: bytes, folder: Path, in_flight: int = 8, registers: int = 255, widest: int = 0) -> None:
+    """Loads run ahead, nothing is spilled, and products and sums are rounded one by one."""
+    code, usage = read(cubin, folder)
+    loop = sass.time_loop(code)
+    assert sass.loads_in_flight(loop) >= in_flight
+    assert not sass.uses_local_memory(code) and usage.local == usage.stack == 0
+    assert usage.registers <= registers
+    assert sass.widest_load(loop) >= widest
+    assert "FFMA" not in {instruction.opcode for instruction in loop}, "contracted"
+    assert "CALL" not in {instruction.opcode for instruction in loop}, "slow paths keep steps from overlapping"
+
+
+@needs_nvrtc
+@needs_disassembler
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_nvrtc_makes(variant, tmp_path):
+    program, *limits = VARIANTS[variant]
+    assert_fast(nvrtc.compile_source(program().source(), ARCHITECTURE), tmp_path, *limits)
+
+
+@needs_nvcc
+@needs_disassembler
+@pytest.mark.parametrize("variant", ["forward float32 many", "backward float32 many"])
+def test_what_nvcc_makes(variant, tmp_path):
+    program, *limits = VARIANTS[variant]
+    source, cubin = tmp_path / "source.cu", tmp_path / "compiled.cubin"
+    source.write_text(program().source())
+    subprocess.run(["nvcc", "-std=c++17", "--fmad=false", "-cubin", f"-arch={ARCHITECTURE}", source, "-o", cubin], check=True)
+    assert_fast(cubin.read_bytes(), tmp_path, *limits)
+
+
+@needs_nvrtc
+@needs_disassembler
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_every_surrogate_is_straight_code(surrogate, tmp_path):
+    reset = RESETS[SURROGATES.index(surrogate) % len(RESETS)]
+    program = backward_program(FEW, spec=NeuronSpec(reset, surrogate=surrogate))
+    short = nvrtc.Program(program.kernel, (*(m for m in program.macros if m[0] != "LIF_CHUNK"), ("LIF_CHUNK", 4)))
+    assert_fast(nvrtc.compile_source(short.source(), ARCHITECTURE), tmp_path)
+
+
+@needs_nvrtc
+@needs_disassembler
+def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
+    """Planted: the loop that fused kernels usually are, whose stores hold up the loads."""
+    monkeypatch.setattr(cuda_spelling, "PLANS", {})
+    monkeypatch.setattr(cuda_spelling, "forward_depth", lambda *_: 1)
+    with pytest.raises(AssertionError, match="loads_in_flight"):
+        assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE), tmp_path)
+
+
+@needs_nvrtc
+@needs_disassembler
+def test_contraction_is_noticed(tmp_path):
+    """Planted: spikes that are not the reference's."""
+    with pytest.raises(AssertionError, match="contracted"):
+        assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE, fma=True), tmp_path)
+
+
+@needs_nvrtc
+def test_errors_of_the_compiler_are_told():
+    with pytest.raises(Exception, match="no_such_type"):
+        nvrtc.compile_source("no_such_type x;", ARCHITECTURE)
+
+
+def test_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "version", lambda: "13.0")
+    made = []
+    monkeypatch.setattr(nvrtc, "compile_source", lambda source, architecture: made.append((source, architecture)) or b"code")
+    one, other = forward_program(FEW), forward_program(FEW, torch.bfloat16)
+    assert nvrtc.compiled(one, "sm_90") == nvrtc.compiled(one, "sm_90")
+    assert len(made) == 1
+    paths = {nvrtc.compiled(one, "sm_90"), nvrtc.compiled(other, "sm_90"), nvrtc.compiled(one, "sm_80")}
+    monkeypatch.setattr(nvrtc, "version", lambda: "13.5")
+    paths.add(nvrtc.compiled(one, "sm_90"))
+    monkeypatch.setattr(nvrtc, "OPTIONS", {**nvrtc.OPTIONS, "fma": True})
+    paths.add(nvrtc.compiled(one, "sm_90"))
+    assert len(paths) == len(made) == 5
+    assert all(path.read_bytes() == b"code" for path in paths)
+
+
+def test_reasons_why_it_cannot_run(monkeypatch):
+    gpu = torch.device("cuda")
+    assert "CUDA device" in cuda_spelling.unavailable(torch.device("cpu"), torch.float32)
+    assert "float32" in cuda_spelling.unavailable(gpu, torch.float64)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert "no CUDA device" in cuda_spelling.unavailable(gpu, torch.float32)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert "8.0" in cuda_spelling.unavailable(gpu, torch.float32)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    nvrtc.unavailable.cache_clear()
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    assert "pip install cuda-core" in cuda_spelling.unavailable(gpu, torch.float32)
+    nvrtc.unavailable.cache_clear()
+
+
+@needs_nvrtc
+def test_a_launch_goes_to_torchs_stream(monkeypatch):
+    """With a device and a driver made up, since there are none: what is called, and with what."""
+    import cuda.core
+
+    events = []
+    device = SimpleNamespace(set_current=lambda: events.append("current"))
+    code = SimpleNamespace(get_kernel=lambda name: f"kernel {name}")
+    monkeypatch.setattr(cuda.core, "Device", lambda index: device)
+    monkeypatch.setattr(cuda.core, "ObjectCode", SimpleNamespace(from_cubin=lambda cubin: events.append(cubin) or code))
+    monkeypatch.setattr(cuda.core, "launch", lambda *given: events.append(given))
+    monkeypatch.setattr(nvrtc, "compiled", lambda program, architecture: SimpleNamespace(read_bytes=lambda: architecture))
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda index: SimpleNamespace(cuda_stream=1234))
+    program = nvrtc.Program("lif_forward", ())
+    nvrtc.launch(cuda_spelling.Launch(program, 3, 32, (1, 2), torch.device("cuda", 0)))
+    nvrtc.kernel.cache_clear()
+    current, cubin, (stream, config, kernel, *arguments) = events
+    assert (current, cubin, kernel, arguments) == ("current", "sm_90", "kernel lif_forward", [1, 2])
+    assert stream.__cuda_stream__() == (0, 1234)
+    assert config.grid == (3, 1, 1) and config.block == (32, 1, 1)

@@ -1,0 +1,278 @@
+"""Whatever ends a run, the same command goes on where it was: finished records stay as they are, nothing is left behind."""
+
+import json
+import select
+import shutil
+import signal
+import time
+
+import psutil
+import pytest
+from support.paths import FAULTY
+
+ADAPTERS = ["held.py:Held"]
+SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
+
+
+def until(condition, process, what):
+    """Poll, as a user would look into the folder."""
+    end = time.monotonic() + 60
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        assert process.poll() is None, f"the run ended before {what}: {process.communicate()[1]}"
+        select.select([], [], [], 0.005)
+    return found
+
+
+def written(folder):
+    """Every finished record's bytes and time of writing, by name."""
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in (folder / "records").glob("*.json")}
+
+
+def leftovers(folder):
+    return [
+        p for p in folder.rglob("*") if p.name.startswith(".") or p.suffix == ".tmp" or "partial" in p.name or p.name == "scratch"
+    ]
+
+
+def workers_of(folder):
+    """Living workers that were started for a run into `folder`."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if "snnbench.worker" in words and str(folder) in words and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+MINE = """import sys
+sys.path.append("{folder}")
+from numpy_network import NumpyNetwork
+class Mine(NumpyNetwork):
+    name = "mine"
+"""
+
+
+@pytest.fixture
+def held(snnbench):
+    """`held(size)` lets the case of that size stand still; `held.free()` lets all go."""
+
+    class Holds:
+        def __call__(self, *sizes):
+            for size in sizes:
+                (snnbench.notes / f"hold-{size}").touch()
+
+        def free(self):
+            for path in snnbench.notes.glob("h*"):
+                path.unlink()
+
+        @property
+        def reached(self):
+            return (snnbench.notes / "held").exists()
+
+    yield (holds := Holds())
+    holds.free()
+
+
+def started(snnbench, config, *arguments):
+    return snnbench.start("run", "--config", config, "--out", snnbench.folder / "out", *arguments)
+
+
+def test_killed_again_and_again_a_run_loses_nothing(snnbench):
+    config = snnbench.config(["held"], ADAPTERS, SIZES, "rounds = 2")
+    folder, kept = snnbench.folder / "out", {}
+    arguments = ["run", "--config", config, "--out", folder]
+    for count in (0, 1, 3):
+        process = snnbench.start(*arguments)
+        wanted = (lambda: workers_of(folder)) if not count else (lambda count=count: len(written(folder)) >= count)
+        until(wanted, process, f"record {count}")
+        process.kill()
+        process.communicate()
+        assert psutil.wait_procs(workers_of(folder), timeout=10)[1] == [], "a worker outlived its run"
+        now = written(folder)
+        assert {name: now[name] for name in kept} == kept, "a finished record was written again"
+        kept = now
+    ended = snnbench(*arguments)
+    assert ended.exit_code == 0, ended.stderr
+    now = written(folder)
+    assert len(now) == 4
+    assert {name: now[name] for name in kept} == kept
+    assert {(r["case"]["neurons"], r["round"], r["status"]) for r in ended.records} == {
+        (size, round, "ok") for size in (41, 97) for round in (0, 1)
+    }
+    assert not leftovers(folder)
+    assert len(ended.rows) == 2
+
+
+def test_killed_in_the_middle_of_a_case(snnbench, held):
+    """The worker is known to be at work: it must die with its run, and its scratch must go with the next one."""
+    config = snnbench.config(["held"], ADAPTERS)
+    held(97)
+    process = started(snnbench, config)
+    until(lambda: held.reached, process, "the held case")
+    (worker,) = workers_of(snnbench.folder / "out")
+    process.kill()
+    process.communicate()
+    assert psutil.wait_procs([worker], timeout=10)[1] == []
+    assert (snnbench.folder / "out" / "scratch").exists()
+    held.free()
+    ended = snnbench.run(config)
+    assert (ended.exit_code, len(ended.records)) == (0, 1)
+    assert not leftovers(ended.folder)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_a_run_reports_what_it_has(snnbench, held, sent):
+    config = snnbench.config(["held"], ADAPTERS, SIZES)
+    held(41, 97)
+    process = started(snnbench, config)
+    until(lambda: held.reached, process, "the held case")
+    workers = workers_of(snnbench.folder / "out")
+    process.send_signal(sent)
+    ended = snnbench.end(process)
+    assert ended.exit_code == 130
+    assert ended.stderr.splitlines()[-1] == "snnbench: interrupted"
+    assert "Traceback" not in ended.stderr
+    assert psutil.wait_procs(workers, timeout=10)[1] == []
+    (record,) = ended.records
+    assert (record["status"], record["reason"]) == ("interrupted", "the run was interrupted")
+    assert [row["status"] for row in ended.rows] == ["interrupted"]
+    assert (ended.folder / "report.html").exists()
+    assert not leftovers(ended.folder)
+    held.free()
+    resumed = snnbench.run(config)
+    assert resumed.exit_code == 0
+    assert {r["case"]["neurons"]: (r["status"], r["attempt"]) for r in resumed.records} == {
+        size: ("ok", 2 if size == record["case"]["neurons"] else 1) for size in (41, 97)
+    }
+
+
+def test_two_runs_into_one_folder_do_not_measure_each_other(snnbench, held):
+    config = snnbench.config(["held"], ADAPTERS)
+    held(97)
+    process = started(snnbench, config)
+    until(lambda: held.reached, process, "the held case")
+    second = snnbench.run(config)
+    assert second.exit_code == 2
+    assert "another run is writing there" in second.message
+    assert "--out" in second.message
+    held.free()
+    first = snnbench.end(process)
+    assert (first.exit_code, len(first.records)) == (0, 1)
+
+
+@pytest.fixture(scope="module")
+def measured(snnbench_module):
+    """One case in two rounds, done."""
+    config = snnbench_module.config(["held"], ADAPTERS, measure="rounds = 2")
+    ended = snnbench_module.run(config)
+    assert ended.exit_code == 0, ended.stderr
+    return config, ended.folder
+
+
+@pytest.fixture
+def finished(snnbench, measured):
+    """A copy of it: the config and what was written."""
+    config, folder = measured
+    shutil.copytree(folder, snnbench.folder / "out")
+    return config, written(folder)
+
+
+def states(snnbench, config, *arguments):
+    planned = json.loads(snnbench("plan", "--config", config, "--out", snnbench.folder / "out", "--json", *arguments).stdout)
+    return [(case["state"], case["rounds_left"]) for case in planned["cases"]]
+
+
+def test_what_is_done_is_kept(snnbench, finished):
+    config, before = finished
+    assert states(snnbench, config) == [("done", 0)]
+    again = snnbench.run(config)
+    assert written(again.folder) == before
+    assert "kept, ok" in again.stderr
+
+
+def test_more_rounds_measure_only_the_new_ones(snnbench, finished):
+    config, before = finished
+    more = ["--set", "measure.rounds=3"]
+    assert states(snnbench, config, *more) == [("to do", 1)]
+    again = snnbench.run(config, *more)
+    now = written(again.folder)
+    assert {name: now[name] for name in before} == before
+    assert sorted(record["round"] for record in again.records) == [0, 1, 2]
+    assert [row["rounds"] for row in again.rows] == ["3"]
+
+
+def test_another_way_of_measuring_measures_again(snnbench, finished):
+    config, before = finished
+    other = ["--set", "measure.rel_ci=0.02", "--set", "measure.rounds=1"]
+    assert states(snnbench, config, *other) == [("to do", 1)]
+    again = snnbench.run(config, *other)
+    now = written(again.folder)
+    assert {name: now[name] for name in before} == before
+    assert len(now) == 3
+    assert len(again.rows) == 1, "the newest counts"
+
+
+def test_fresh_measures_again(snnbench, finished):
+    config, before = finished
+    now = written(snnbench.run(config, "--fresh").folder)
+    assert now.keys() == before.keys()
+    assert not set(now.values()) & set(before.values())
+
+
+@pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
+def test_a_changed_adapter_file_is_measured_again(snnbench, changed):
+    """The file that the config names, or one beside it that it imports."""
+    own = snnbench.folder / "mine.py"
+    own.write_text(MINE.format(folder=FAULTY) + "    import helper\n")
+    own.with_name("helper.py").write_text("")
+    config = snnbench.config(["mine"], [own.with_name("mine.py:Mine")])
+    before = written(snnbench.run(config).folder)
+    with open(own.with_name(changed), "a") as stream:
+        stream.write("# faster now\n")
+    assert states(snnbench, config) == [("to do", 1)]
+    now = written(snnbench.run(config).folder)
+    assert {name: now[name] for name in before} == before
+    assert len(now) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"schema": 1', b"\xff\xfe", b"[]"])
+def test_a_damaged_record_is_not_done_and_is_named_in_the_report(snnbench, finished, damage):
+    config, before = finished
+    name = damaged(snnbench, before, damage)
+    assert states(snnbench, config) == [("to do", 1)]
+    reported = snnbench("report", "out")
+    assert reported.exit_code == 0
+    assert name in (snnbench.folder / "out" / "report.html").read_text()
+
+
+def test_a_damaged_record_is_measured_again_and_nothing_else(snnbench, finished):
+    config, before = finished
+    name = damaged(snnbench, before, b"{")
+    again = snnbench.run(config)
+    assert again.exit_code == 0, again.stderr
+    now = written(again.folder)
+    assert {other for other in now if now[other] != before.get(other)} == {name}
+    assert [record["status"] for record in again.records] == ["ok", "ok"]
+    assert name in again.stderr, "who comes back the next day wants to know"
+
+
+def damaged(snnbench, before, damage):
+    """Damage the record of the second round; its name."""
+    name = max(before)
+    (snnbench.folder / "out" / "records" / name).write_bytes(damage)
+    return name
+
+
+def test_a_failure_is_tried_again_and_counted(snnbench):
+    config = snnbench.config(["forward-raises"], ["raising.py:ForwardRaises"])
+    assert [record["attempt"] for record in snnbench.run(config).records] == [1]
+    assert [record["attempt"] for record in snnbench.run(config).records] == [2]
+
+
+def test_a_finding_is_not_tried_again(snnbench):
+    config = snnbench.config(["raises-memory-error"], ["raising.py:RaisesMemoryError"])
+    before = written(snnbench.run(config).folder)
+    again = snnbench.run(config)
+    assert written(again.folder) == before
+    assert again.exit_code == 6

@@ -1,0 +1,152 @@
+"""Parts of a grid, run apart and merged, are the run that was not split."""
+
+import json
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from snnbench.adapters.base.case import Case
+from snnbench.experiment.order import GROWING
+from snnbench.experiment.planned_case import PlannedCase
+from snnbench.experiment.shard import Shard, parse_shard
+from snnbench.mistakes import ConfigError
+from snnbench.report.files import read_results, write_report
+
+ADAPTERS = ["numpy_network.py:NumpyNetwork", "dying.py:Hangs", "raising.py:RaisesMemoryError"]
+NAMES = ["numpy", "hangs", "raises-memory-error"]
+GRID = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\nneuron = ["soft", "hard"]'
+
+
+def cases(count=5):
+    sizes = [(41, 37), (97, 37), (97, 101)]
+    return [PlannedCase(Case(f"f{name}", neurons=n, time_steps=t), {}) for name in range(count) for n, t in sizes]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_parts_are_the_whole_once_and_keep_its_order(count):
+    whole = cases()
+    parts = [Shard(index, count).of(whole) for index in range(1, count + 1)]
+    assert sorted(planned.id for part in parts for planned in part) == sorted(planned.id for planned in whole)
+    places = [[whole.index(planned) for planned in part] for part in parts]
+    assert all(part and part == sorted(part) for part in places)
+
+
+def test_cases_that_can_prune_each_other_stay_together():
+    parts = [Shard(index, 3).of(cases()) for index in (1, 2, 3)]
+    homes = [{replace(planned.case, **dict.fromkeys(GROWING, 1)) for planned in part} for part in parts]
+    assert not any(homes[a] & homes[b] for a in range(3) for b in range(a))
+
+
+def test_who_cannot_run_here_changes_no_part():
+    lacking = [SimpleNamespace(case=p.case, id=p.id, status="env_error") for p in cases()]
+    assert [p.id for p in Shard(2, 3).of(lacking)] == [p.id for p in Shard(2, 3).of(cases())]
+
+
+def test_more_parts_than_there_can_be():
+    with pytest.raises(ConfigError, match=r"--shard 6/6: .* at most 5 parts"):
+        Shard(6, 6).of(cases())
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/3", "4/3", "1/0", "-1/3", "1/3/5", "a/b"])
+def test_a_part_that_is_none(text):
+    with pytest.raises(ConfigError, match="must look like 2/3"):
+        parse_shard(text)
+
+
+@pytest.fixture(scope="module")
+def runs(snnbench_module):
+    """The whole, and three parts of it, each run for itself. One framework hangs, one runs out of memory."""
+    config = snnbench_module.config(NAMES, ADAPTERS, GRID, 'timeout = "4s"')
+    whole = snnbench_module.run(config, out="whole")
+    parts = [snnbench_module.run(config, "--shard", f"{index}/3", out=f"part-{index}") for index in (1, 2, 3)]
+    return snnbench_module, whole, parts
+
+
+def endings(records):
+    return {(r["case_id"], r["round"]): (r["status"], r["reason"]) for r in records}
+
+
+def test_three_parts_merged_are_the_whole(runs):
+    snnbench, whole, parts = runs
+    assert all(part.records for part in parts)
+    assert {record["status"] for record in whole.records} == {"ok", "timeout", "oom_host", "pruned"}
+    merged = snnbench("merge", *(part.folder for part in parts), "--out", "merged", out="merged")
+    assert merged.exit_code == whole.exit_code == 0, merged.stderr
+    assert endings(merged.records) == endings(whole.records)
+    assert [row["case_id"] for row in merged.rows] != []
+    same = ("case_id", "status", "reason", "proved", "grad_error", "rounds", "environment", "machine")
+    assert {tuple(row[key] for key in same) for row in merged.rows} == {tuple(row[key] for key in same) for row in whole.rows}
+    assert (merged.folder / "experiment.json").read_bytes() == (whole.folder / "experiment.json").read_bytes()
+    compared = snnbench("compare", "whole", "merged", "--relative", "--factor", "100")
+    assert compared.exit_code == 0, compared.stdout
+
+
+def test_a_part_that_is_not_there_is_missed(runs):
+    snnbench, whole, parts = runs
+    merged = snnbench("merge", *(part.folder for part in parts[:2]), "--out", "two", out="two")
+    lost = {record["case_id"] for record in parts[2].records}
+    told = f"{len(lost)} planned cases have no record yet: "
+    assert told in merged.stderr and told in snnbench("report", "two").stderr
+    assert f"Missing: {len(lost)} planned cases without a record" in (merged.folder / "report.html").read_text()
+    assert "no record yet" not in snnbench("report", whole.folder).stderr
+    back = snnbench("merge", "two", parts[2].folder, "--out", "three")
+    assert "no record yet" not in back.stderr and lost
+    (snnbench.folder / "two" / "planned.json").write_text("{ half of it")
+    spoilt = snnbench("merge", "two", parts[2].folder, "--out", "four", out="four")
+    assert "two/planned.json cannot be read" in spoilt.stderr
+    assert "two/planned.json cannot be read" in (spoilt.folder / "report.html").read_text()
+
+
+def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):
+    snnbench, whole, _ = runs
+    some = snnbench.folder / "some"
+    shutil.copytree(whole.folder, some)
+    whole_plan = (some / "planned.json").read_bytes()
+    config = snnbench.folder / "odd.toml"
+    snnbench.run(config, "--only", f"framework={NAMES[0]}", out="some")
+    assert (some / "planned.json").read_bytes() == whole_plan
+    (some / "planned.json").write_text("{ half of it")
+    snnbench.run(config, "--only", f"framework={NAMES[0]}", out="some")
+    assert 0 < len(json.loads((some / "planned.json").read_text())) < len(json.loads(whole_plan))
+
+
+def test_the_report_is_the_whole_ones(runs, tmp_path):
+    """The same records, dealt out to three folders as shards do and merged: the same bytes."""
+    snnbench, whole, parts = runs
+    write_report(whole.folder, "odd", read_results([whole.folder]))
+    for part in parts:
+        mine = {record["case_id"] for record in part.records}
+        folder = tmp_path / part.folder.name
+        shutil.copytree(whole.folder, folder)
+        for path in (folder / "records").glob("*.json"):
+            if json.loads(path.read_text())["case_id"] not in mine:
+                path.unlink()
+    folders = [tmp_path / part.folder.name for part in parts]
+    merged = snnbench("merge", *folders, "--out", tmp_path / "whole")
+    assert merged.exit_code == 0, merged.stderr
+    for name in ("results.csv", "report.html"):
+        assert (tmp_path / "whole" / name).read_bytes() == (whole.folder / name).read_bytes(), name
+
+
+def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
+    snnbench, _, parts = runs
+    again = snnbench("run", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--out", parts[0].folder)
+    assert "kept, " in again.stderr
+    planned = json.loads(snnbench("plan", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--json").stdout)
+    assert planned["out"] == "results/local/odd-1-of-3"
+    assert {case["case_id"] for case in planned["cases"]} == {record["case_id"] for record in parts[0].records}
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["part-1", "nothing", "--out", "new"], "nothing: is no result folder: it has no records"),
+        (["part-1", "--out", "part-2"], "part-2: has records already; choose another --out"),
+        (["part-1", "--out", "odd.toml/new"], "odd.toml/new: cannot be a result folder: Not a directory"),
+    ],
+)
+def test_a_mistake_in_merging_is_one_sentence(runs, arguments, sentence):
+    ended = runs[0]("merge", *arguments)
+    assert (ended.exit_code, ended.message) == (2, f"snnbench: {sentence}")

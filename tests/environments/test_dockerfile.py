@@ -1,0 +1,52 @@
+"""What can be said of the Dockerfile without building it."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from support.paths import ROOT
+
+import snnbench
+from snnbench.environments.recipes import load_recipes
+
+TEXT = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+
+
+def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
+    """It is copied before our other sources, so that they can change without the environments being made again."""
+    copied = re.findall(r"^COPY (.+) /opt/(installer\S*)$", TEXT, re.MULTILINE)
+    assert copied
+    for sources, target in copied:
+        (tmp_path / target).mkdir(parents=True, exist_ok=True)
+        for source in map(ROOT.joinpath, sources.split()):
+            if source.is_dir():
+                shutil.copytree(source, tmp_path / target, dirs_exist_ok=True)
+            else:
+                shutil.copy(source, tmp_path / target)
+    (imports,) = re.findall(r'python -c "((?:from \S+ import \w+; )+)', TEXT)
+    name = next(iter(load_recipes()))
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'installer')!r}); {imports}"
+    code += f"import snnbench; print(snnbench.__file__, named({name!r}).name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout.split() == [str(tmp_path / "installer" / "snnbench" / "__init__.py"), name], done.stderr
+
+
+def test_what_is_copied_is_in_the_context_and_there():
+    allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    for sources in re.findall(r"^COPY (.+) \S+$", TEXT, re.MULTILINE):
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+            assert any(source == path or source.startswith(f"{path}/") for path in allowed), source
+
+
+def test_its_version_is_ours():
+    assert re.findall(r'image\.version="([^"]+)"', TEXT) == [snnbench.__version__]
+
+
+def test_what_it_leaves_out_is_pinned():
+    """A package that was renamed must not slip into the image."""
+    (left_out,) = re.findall(r"grep -Ev '\^\(#\|torch==\|\((.+)\)==\)'", TEXT)
+    pins = re.findall(r"^([^#=\s]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    for pattern in left_out.split("|"):
+        assert any(re.fullmatch(pattern, pin) for pin in pins), pattern

@@ -1,0 +1,245 @@
+"""A mistake in a config ends in one sentence that names file, key, value and what would be right."""
+
+import json
+import re
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+from snnbench.adapters.base.case import NATIVE
+from snnbench.experiment.config import check_reference, json_schema, load_config
+from snnbench.experiment.values import parse_duration, parse_neuron, parse_size
+from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.mistakes import ConfigError
+
+CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
+
+MISTAKES = {
+    # what: (text of the config, words of the message)
+    "unknown key": ('name = "a"\nsede = 1', ["sede", "did you mean 'seed'", "the top level"]),
+    "unknown table": ('name = "a"\n[gird]\nbatch = [1]', ["gird", "did you mean 'grid'"]),
+    "unknown key in grid": ('name = "a"\n[grid]\nneuron_count = [1]', ["grid.neuron_count", "did you mean", "[grid] has"]),
+    "unknown key in measure": ('name = "a"\n[measure]\nround = 1', ["measure.round", "did you mean 'rounds'", "[measure] has"]),
+    "no name": ("seed = 1", ["name", "is missing"]),
+    "name with a slash": ('name = "a/b"', ["name = 'a/b'", "letters, digits"]),
+    "name of the parent folder": ('name = ".."', ["name = '..'", "letters, digits"]),
+    "seed is text": ('name = "a"\nseed = "one"', ["seed = 'one'", "whole number"]),
+    "seed is negative": ('name = "a"\nseed = -1', ["seed = -1", "at least 0"]),
+    "axis is no list": ('name = "a"\n[grid]\nneurons = 64', ["grid.neurons = 64", "must be a list"]),
+    "axis is empty": ('name = "a"\n[grid]\nneurons = []', ["grid.neurons = []", "is empty"]),
+    "framework is empty": ('name = "a"\n[grid]\nframework = []', ["grid.framework = []", "is empty"]),
+    "device is empty": ('name = "a"\n[grid]\ndevice = []', ["grid.device = []", "is empty"]),
+    "negative size": ('name = "a"\n[grid]\nbatch = [16, -4]', ["grid.batch = -4", "must be above 0"]),
+    "zero size": ('name = "a"\n[grid]\ntime_steps = [0]', ["grid.time_steps = 0", "must be above 0"]),
+    "a phase": ('name = "a"\n[measure]\nphases = ["stp"]', ["measure.phases = 'stp'", "did you mean 'step'"]),
+    "no step": ('name = "a"\n[measure]\nphases = ["inference"]', ["measure.phases = ['inference']", "must have 'step'"]),
+    "no phase": ('name = "a"\n[measure]\nphases = []', ["measure.phases = []", "is empty"]),
+    "zero layers": ('name = "a"\n[grid]\nlayers = [0]', ["grid.layers = 0", "must be above 0"]),
+    "size is a boolean": ('name = "a"\n[grid]\nneurons = [true]', ["grid.neurons = True", "whole number"]),
+    "size is a fraction": ('name = "a"\n[grid]\nneurons = [64.5]', ["grid.neurons = 64.5", "whole number"]),
+    "size is a whole float": ('name = "a"\n[grid]\nneurons = [64.0]', ["grid.neurons = 64.0", "whole number"]),
+    "bias is a number": ('name = "a"\n[grid]\nbias = [1]', ["grid.bias = 1", "true or false"]),
+    "grid is no table": ('name = "a"\ngrid = 3', ["grid = 3", "must be a table"]),
+    "framework is a number": ('name = "a"\n[grid]\nframework = [3]', ["grid.framework = 3", "must be a text"]),
+    "framework is misspelt": ('name = "a"\n[grid]\nframework = ["norse:"]', ["grid.framework = 'norse:'", "norse:construction"]),
+    "neuron is unknown": ('name = "a"\n[grid]\nneuron = ["sofd"]', ["grid.neuron = 'sofd'", "did you mean 'soft'"]),
+    "neuron has no such field": (
+        'name = "a"\n[grid]\nneuron = [{ decai = 0.5 }]',
+        ["grid.neuron", "'decai'", "did you mean 'decay'"],
+    ),
+    "neuron has no such reset": ('name = "a"\n[grid]\nneuron = [{ reset = "hart" }]', ["'hart'", "did you mean 'hard'"]),
+    "neuron outside its domain": ('name = "a"\n[grid]\nneuron = [{ decay = 1.5 }]', ["grid.neuron", "decay = 1.5", "at most 1"]),
+    "neuron field of another kind": ('name = "a"\n[grid]\nneuron = [{ decay = "x" }]', ["grid.neuron", "float", "decay"]),
+    "neuron is a number": ('name = "a"\n[grid]\nneuron = [3]', ["grid.neuron = 3", "name of a neuron"]),
+    "precision": ('name = "a"\n[grid]\nprecision = ["fp23"]', ["grid.precision = 'fp23'", "did you mean 'fp32'", "bf16"]),
+    "workload": ('name = "a"\n[grid]\nworkload = ["linear-if"]', ["grid.workload = 'linear-if'", "did you mean 'linear-lif'"]),
+    "input": ('name = "a"\n[grid]\ninput = ["spike"]', ["grid.input = 'spike'", "did you mean 'spikes'"]),
+    "device": ('name = "a"\n[grid]\ndevice = ["gpu"]', ["grid.device = 'gpu'", "'cuda'"]),
+    "duration without unit": ('name = "a"\n[measure]\nbudget = 60', ["measure.budget = 60", "'500ms', '60s' or '10m'"]),
+    "duration with unknown unit": ('name = "a"\n[measure]\nbudget = "3 days"', ["measure.budget = '3 days'", "'60s'"]),
+    "duration is negative": ('name = "a"\n[measure]\ntimeout = "-3s"', ["measure.timeout = '-3s'", "'60s'"]),
+    "duration is zero": ('name = "a"\n[measure]\nbudget = "0s"', ["measure.budget = '0s'", "'60s'"]),
+    "size without unit": ('name = "a"\n[measure]\nhost_memory = "16"', ["measure.host_memory = '16'", "'16GiB'"]),
+    "size with unknown unit": ('name = "a"\n[measure]\nhost_memory = "16 gigs"', ["measure.host_memory = '16 gigs'", "'16GiB'"]),
+    "no rounds": ('name = "a"\n[measure]\nrounds = 0', ["measure.rounds = 0", "above 0"]),
+    "interval too wide": ('name = "a"\n[measure]\nrel_ci = 1.5', ["measure.rel_ci = 1.5", "below 1"]),
+    "threads": ('name = "a"\n[measure]\nthreads = -1', ["measure.threads = -1", "at least 0"]),
+    "exclude is unknown": ('name = "a"\nexclude = [{ neurns = 4 }]', ["exclude", "'neurns'", "did you mean 'neurons'"]),
+    "exclude has an unknown neuron": (
+        'name = "a"\nexclude = [{ neuron = "sofd" }]',
+        ["exclude.neuron = 'sofd'", "did you mean 'soft'"],
+    ),
+    "exclude is no table": ('name = "a"\nexclude = ["torch"]', ["exclude = 'torch'", "must be a table"]),
+    "adapter without class": ('name = "a"\nadapters = ["mine.py"]', ["adapters = 'mine.py'", "'file.py:Class'"]),
+    "adapter file is missing": ('name = "a"\nadapters = ["mine.py:Mine"]', ["adapters = 'mine.py:Mine'", "there is no file"]),
+    "not TOML": ("name = a", ["is not TOML", "line 1"]),
+}
+
+
+def message_of(path, settings=()):
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, list(settings))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_its_file_key_value_and_what_would_be_right(tmp_path, mistake):
+    text, words = MISTAKES[mistake]
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    message = message_of(path)
+    assert message.startswith(f"{path}: ")
+    assert [word for word in words if word not in message] == [], message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b'name = "\xe9"', ["is not UTF-8 text", "byte 8"]), ('name = "a"'.encode("utf-16"), ["is not UTF-8 text"])],
+)
+def test_a_file_that_is_not_utf8(tmp_path, content, words):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+    assert all(word in message_of(path) for word in words)
+
+
+def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path):
+    (tmp_path / "scaling.toml").touch()
+    assert message_of(tmp_path / "scalign.toml") == (
+        f"{tmp_path / 'scalign.toml'}: there is no such file; did you mean 'scaling.toml'?"
+    )
+    assert "there is no such file" in message_of(tmp_path / "nowhere" / "mine.toml")
+
+
+def test_a_folder_is_no_config(tmp_path):
+    assert "cannot be read: Is a directory" in message_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("grid.neurons", ["--set grid.neurons", "must look like"]),
+        ("=3", ["--set =3", "must look like"]),
+        ("name.x=3", ["--set name.x=3", "name is not a table"]),
+        ("grid.neurns=[3]", ["grid.neurns", "did you mean 'neurons'"]),
+        ("grid.neurons=three", ["grid.neurons = 'three'", "whole number"]),
+        ("measure.budget=soon", ["measure.budget = 'soon'", "'60s'"]),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, setting, words):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "a"')
+    message = message_of(path, [setting])
+    assert [word for word in words if word not in message] == [], message
+
+
+def test_settings_win_over_the_file_and_need_no_quotes(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "a"\n[grid]\nneurons = [64]')
+    experiment = load_config(path, ["grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']"])
+    assert experiment.grid.neurons == [97, 31]
+    assert experiment.measure.budget == 0.25
+    assert experiment.seed == 3
+    assert experiment.grid.precision == ["bf16"]
+
+
+def test_adapters_are_found_beside_the_config(tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "mine.py").touch()
+    path = tmp_path / "here" / "mine.toml"
+    path.write_text('name = "a"\nadapters = ["mine.py:Mine", "package.module:Other"]')
+    assert load_config(path).adapters == [f"{tmp_path}/here/mine.py:Mine", "package.module:Other"]
+
+
+@pytest.mark.parametrize("reference", ["mine.py", "mine.py:", ":Mine", "mine.py:not a name", "nowhere.py:Mine"])
+def test_a_wrong_adapter_reference_is_named(tmp_path, reference):
+    with pytest.raises(ConfigError, match="--adapter = "):
+        check_reference(reference, tmp_path, "--adapter")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_shipped_configs_load(path):
+    experiment = load_config(path)
+    assert experiment.name == path.stem
+
+
+def test_one_value_of_an_axis_needs_no_brackets_on_the_command_line(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "a"')
+    grid = load_config(path, ["grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*"]).grid
+    assert (grid.neuron, grid.neurons, grid.framework) == ([NATIVE], [97], ["torch:*"])
+
+
+def test_defaults_are_the_design_s(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "a"')
+    experiment = load_config(path)
+    assert experiment.grid.neuron == [NEURONS["soft"]]
+    assert (experiment.measure.rounds, experiment.measure.rel_ci, experiment.measure.budget) == (3, 0.01, 60.0)
+    assert (experiment.measure.timeout, experiment.measure.host_memory, experiment.measure.threads) == (600.0, 16 * 2**30, 0)
+
+
+def test_an_inline_neuron_differs_from_the_named_one_with_its_reset():
+    assert parse_neuron({"reset": "hard", "decay": 0.2}) == NeuronSpec(reset="hard", detach_reset=True, decay=0.2)
+    assert parse_neuron({"threshold": 2}) == NeuronSpec(threshold=2.0)
+    assert isinstance(parse_neuron({"threshold": 2}).threshold, float)
+
+
+def test_the_schema_knows_every_key_and_forbids_others():
+    schema = json_schema()
+    json.dumps(schema)
+    assert schema["additionalProperties"] is False
+    for path in CONFIGS:
+        values = tomllib.loads(path.read_text())
+        assert set(values) <= set(schema["properties"])
+        assert set(values["grid"]) <= set(schema["$defs"]["Grid"]["properties"])
+        assert set(values["measure"]) <= set(schema["$defs"]["Measure"]["properties"])
+
+
+UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(UNITS)), st.sampled_from(["", " "]))
+def test_durations_are_read_as_written(count, unit, space):
+    assert parse_duration(f"{count}{space}{unit}") == count * UNITS[unit]
+
+
+@given(st.integers(1, 10**4), st.sampled_from(sorted(BYTES)))
+def test_sizes_are_read_as_written(count, unit):
+    assert parse_size(f"{count}{unit}") == count * BYTES[unit]
+
+
+@given(st.one_of(st.text(max_size=8), st.integers(), st.floats(), st.none(), st.booleans()))
+def test_anything_else_is_a_value_error_or_a_positive_number(value):
+    for parse in (parse_duration, parse_size):
+        try:
+            assert parse(value) > 0
+        except ValueError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"neurons": "256"}, "exclude.neurons = '256': must be a whole number"),
+        ({"precision": ["fp32", "fp8"]}, "exclude.precision = 'fp8': must be one of"),
+        ({"neuron": "sofd"}, "did you mean 'soft'"),
+    ],
+)
+def test_values_of_exclude_are_checked(tmp_path, entry, words):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\nexclude = [{ ' + ", ".join(f"{k} = {json.dumps(v)}" for k, v in entry.items()) + " }]\n")
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        load_config(path)
+
+
+def test_the_schema_takes_texts_where_configs_have_them():
+    definitions = json_schema()["$defs"]
+    neuron = definitions["Grid"]["properties"]["neuron"]["items"]["anyOf"]
+    assert {"enum": [*NEURONS, "native"], "type": "string"} in neuron
+    measure = definitions["Measure"]["properties"]
+    assert [measure[key]["type"] for key in ("budget", "timeout", "host_memory")] == ["string"] * 3

@@ -1,0 +1,227 @@
+"""The grid becomes cases; their ids, their order and what is left out."""
+
+import itertools
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.experiment.config import Experiment
+from snnbench.experiment.grid import canonical, expand, resolve_framework, select
+from snnbench.experiment.order import dominated, estimate_seconds, order
+from snnbench.experiment.planned_case import PlannedCase, case_id
+from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.mistakes import ConfigError
+
+ADAPTERS = {
+    "torch": {"constructions": ["default"], "modes": ["eager"]},
+    "norse": {"constructions": ["default", "stepwise"], "modes": ["eager", "compile"]},
+    "block": {"constructions": ["block", "stepwise"], "modes": ["eager"]},
+}
+
+
+def experiment(**values):
+    return Experiment.model_validate({"name": "a", **values})
+
+
+def cases(devices=("cpu",), **values):
+    return expand(experiment(**values), ADAPTERS, list(devices), "mine.toml: grid.framework")
+
+
+def planned(*cases):
+    return [PlannedCase(case, {}) for case in cases]
+
+
+def test_every_combination_is_one_case():
+    grid = {
+        "framework": ["torch", "norse"],
+        "neuron": ["soft", "hard"],
+        "neurons": [31, 97],
+        "time_steps": [37],
+        "batch": [3, 5, 7],
+    }
+    found = cases(grid=grid)
+    assert len(found) == len(set(found)) == 2 * 2 * 2 * 3
+    assert {(c.framework, c.neuron, c.neurons, c.batch) for c in found} == set(
+        itertools.product(["torch", "norse"], [NEURONS["soft"], NEURONS["hard"]], [31, 97], [3, 5, 7])
+    )
+    assert {c.time_steps for c in found} == {37}
+
+
+def test_a_value_named_twice_is_one_case():
+    assert len(cases(grid={"framework": ["torch", "torch:eager", "torch:default+eager"], "neurons": [97, 97]})) == 1
+
+
+def test_the_seed_is_part_of_every_case():
+    assert {case.seed for case in cases(seed=7, grid={"framework": ["all"]})} == {7}
+
+
+def test_the_device_is_the_gpu_where_there_is_one():
+    assert {case.device for case in cases(grid={"framework": ["torch"]})} == {"cpu"}
+    assert {case.device for case in cases(["cpu", "cuda"], grid={"framework": ["torch"]})} == {"cuda"}
+    assert {case.device for case in cases(["cpu", "cuda"], grid={"framework": ["torch"], "device": ["cpu", "cuda:1"]})} == {
+        "cpu",
+        "cuda:1",
+    }
+
+
+def test_axes_without_meaning_for_the_neuron_alone_collapse():
+    grid = {"framework": ["torch"], "workload": ["lif"], "layers": [1, 3], "bias": [True, False], "input_grad": [True, False]}
+    (case,) = cases(grid=grid)
+    assert (case.layers, case.bias, case.input_grad) == (1, False, True)
+    assert canonical(case) == case
+    assert len(cases(grid={**grid, "workload": ["linear-lif"]})) == 8
+
+
+def test_a_case_keeps_its_id_for_good():
+    """Records and files are named by it: when this changes, every result that anybody has is measured again."""
+    assert case_id(Case("torch")) == "95c7dcbd5d63a454"
+
+
+OTHER = {
+    "framework": "norse",
+    "construction": "stepwise",
+    "mode": "compile",
+    "device": "cuda",
+    "workload": "lif",
+    "neuron": NEURONS["hard"],
+    "layers": 2,
+    "neurons": 257,
+    "time_steps": 51,
+    "batch": 17,
+    "precision": "bf16",
+    "input": "dense",
+    "bias": False,
+    "input_grad": False,
+    "seed": 1,
+}
+OTHER_NEURON = {
+    "reset": "none",
+    "detach_reset": True,
+    "decay": 0.5,
+    "threshold": 2.0,
+    "surrogate": "atan",
+    "slope": 2.0,
+    "max_spikes": 2,
+}
+
+
+def test_every_field_changes_the_id():
+    assert set(OTHER) == {field.name for field in fields(Case)}
+    assert set(OTHER_NEURON) == {field.name for field in fields(NeuronSpec)}
+    variants = [replace(Case("torch"), **{key: value}) for key, value in OTHER.items()]
+    variants += [Case("torch", neuron=replace(NeuronSpec(), **{key: value})) for key, value in OTHER_NEURON.items()]
+    variants.append(Case("torch", neuron=NATIVE))
+    assert len({case_id(case) for case in [Case("torch"), *variants]}) == 1 + len(variants)
+
+
+@pytest.mark.parametrize("neuron", [NEURONS["hard"], NATIVE])
+def test_a_case_survives_the_way_through_json(neuron):
+    case = replace(Case(**OTHER), neuron=neuron)
+    assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
+
+
+@pytest.mark.parametrize(
+    ("entry", "left"),
+    [
+        ({"neurons": 97}, {("torch", 31), ("norse", 31)}),
+        ({"framework": "torch", "neurons": 97}, {("torch", 31), ("norse", 31), ("norse", 97)}),
+        ({"neurons": [31, 97], "framework": "norse"}, {("torch", 31), ("torch", 97)}),
+        ({"neuron": "hard"}, {("torch", 31), ("norse", 31), ("torch", 97), ("norse", 97)}),
+        ({"neuron": ["hard", {"reset": "soft"}]}, set()),
+        ({"neuron": ["native"]}, {("torch", 31), ("norse", 31), ("torch", 97), ("norse", 97)}),
+        ({"bias": True, "neurons": 31}, {("torch", 97), ("norse", 97)}),
+    ],
+)
+def test_excluded_combinations_are_left_out(entry, left):
+    found = cases(grid={"framework": ["torch", "norse"], "neurons": [31, 97]}, exclude=[entry])
+    assert {(case.framework, case.neurons) for case in found} == left
+
+
+def test_only_selects_with_wildcards():
+    all_of_them = planned(*cases(grid={"framework": ["torch", "norse:compile"], "neurons": [31, 97, 197], "bias": [True, False]}))
+    assert len(all_of_them) == 12
+    assert {p.case.framework for p in select(all_of_them, "framework=norse")} == {"norse"}
+    assert {p.case.neurons for p in select(all_of_them, "neurons=*97")} == {97, 197}
+    assert {p.case.bias for p in select(all_of_them, "bias=false")} == {False}
+    assert len(select(all_of_them, "neurons=31, mode=compile ,bias=true")) == 1
+    assert len(select(all_of_them, "neuron=soft")) == 12
+    assert select(all_of_them, "neuron=hard") == []
+
+
+@pytest.mark.parametrize("expression", ["framwork=torch", "torch", "neurons=31,", "=3"])
+def test_a_wrong_selection_is_named(expression):
+    with pytest.raises(ConfigError, match=r"--only .*must look like key=value"):
+        select(planned(Case("torch")), expression)
+
+
+def test_every_round_holds_every_case_in_an_order_of_its_own():
+    all_of_them = planned(*cases(grid={"framework": ["all"], "neurons": [31, 97, 197]}))
+    pairs = order(all_of_them, 3, seed=5)
+    rounds = [[p.id for round, p in pairs if round == wanted] for wanted in range(3)]
+    assert [round for round, _ in pairs] == [0] * 9 + [1] * 9 + [2] * 9
+    assert all(sorted(ids) == sorted(p.id for p in all_of_them) for ids in rounds)
+    assert len({tuple(ids) for ids in rounds}) == 3
+    assert order(all_of_them, 3, seed=5) == pairs
+    assert order(all_of_them, 3, seed=6) != pairs
+    assert order(all_of_them, 2, seed=5) == pairs[:18], "more rounds must leave the earlier ones as they are"
+
+
+@pytest.mark.parametrize(
+    ("text", "variants"),
+    [
+        ("torch", [("torch", "default", "eager")]),
+        ("norse:compile", [("norse", "default", "compile")]),
+        ("norse:stepwise", [("norse", "stepwise", "eager")]),
+        ("norse:stepwise+compile", [("norse", "stepwise", "compile")]),
+        ("block", [("block", "block", "eager")]),
+        ("all", [("torch", "default", "eager"), ("norse", "default", "eager"), ("block", "block", "eager")]),
+        ("block:*", [("block", "block", "eager"), ("block", "stepwise", "eager")]),
+        (
+            "all:*",
+            [("torch", "default", "eager")]
+            + [(name, construction, "eager") for name in ("norse", "block") for construction in ADAPTERS[name]["constructions"]],
+        ),
+    ],
+)
+def test_a_framework_is_named_with_its_variant(text, variants):
+    assert resolve_framework(text, ADAPTERS, "here") == variants
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("trch", "here = 'trch': unknown framework; did you mean 'torch'\\? \\(there are torch, norse, block\\)"),
+        ("norse:stepwize", "norse has no 'stepwize'; did you mean 'stepwise'\\?"),
+        ("torch:compile", "torch has no 'compile'.*\\(it has default, eager\\)"),
+        ("norse:stepwise+block", "norse has no 'block'"),
+        ("al:*", "here = 'al:\\*': unknown framework"),
+    ],
+)
+def test_an_unknown_framework_or_variant_is_named(text, words):
+    with pytest.raises(ConfigError, match=words):
+        resolve_framework(text, ADAPTERS, "here")
+
+
+def test_a_case_is_written_as_the_user_wrote_it():
+    assert Case("norse").framework_variant == "norse"
+    assert Case("norse", mode="compile").framework_variant == "norse:compile"
+    assert Case("norse", "stepwise", "compile").framework_variant == "norse:stepwise+compile"
+
+
+def test_a_bigger_case_of_the_same_kind_is_dominated():
+    failed = [(Case("torch", neurons=97, time_steps=37, batch=3), "oom_host")]
+    bigger = Case("torch", neurons=97, time_steps=51, batch=3)
+    assert "neurons = 97, time_steps = 37, batch = 3 ended as oom_host" in dominated(bigger, failed)
+    assert dominated(failed[0][0], failed) is None, "a case does not rule itself out"
+    assert dominated(replace(bigger, batch=2), failed) is None, "smaller along one axis"
+    assert dominated(replace(bigger, framework="norse"), failed) is None
+    assert dominated(replace(bigger, precision="bf16"), failed) is None
+    assert dominated(replace(bigger, neuron=NEURONS["hard"]), failed) is None
+    assert dominated(bigger, []) is None
+
+
+def test_an_estimate_grows_with_rounds_and_budget():
+    case = Case("torch")
+    assert estimate_seconds(case, 2, 10.0) > estimate_seconds(case, 1, 10.0) > estimate_seconds(case, 1, 1.0) > 1.0

@@ -1,0 +1,57 @@
+"""Adapters with a wrong constant in the forward. Every class says what is wrong with it."""
+
+from dataclasses import replace
+
+from snnbench.adapters.base.torch_program import LinearNeuron
+from snnbench.adapters.torch_loop import TorchLoop
+
+
+class DecayOff(TorchLoop):
+    """Uses a decay that is 0.05 % too small."""
+
+    name = "wrong-decay-off"
+
+    def neuron(self, spec, features):
+        return super().neuron(replace(spec, decay=0.9995 * spec.decay), features)
+
+
+class DecayOffABit(TorchLoop):
+    """Uses a decay that is 0.001 % too small: too little to change a spike, enough to change gradients."""
+
+    name = "wrong-decay-off-a-bit"
+
+    def neuron(self, spec, features):
+        return super().neuron(replace(spec, decay=0.99999 * spec.decay), features)
+
+
+class ThresholdOff(TorchLoop):
+    """Uses a threshold that is 0.1 % too large."""
+
+    name = "wrong-threshold-off"
+
+    def neuron(self, spec, features):
+        return super().neuron(replace(spec, threshold=1.001 * spec.threshold), features)
+
+
+class OtherReset(TorchLoop):
+    """Resets in another way."""
+
+    name = "wrong-other-reset"
+
+    def neuron(self, spec, features):
+        return super().neuron(spec.with_reset({"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset]), features)
+
+
+class NoBias(TorchLoop):
+    """Ignores the bias."""
+
+    name = "wrong-no-bias"
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        return Biasless(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+
+
+class Biasless(LinearNeuron):
+    def forward(self, x):
+        bias = None if self.linear.bias is None else 0 * self.linear.bias
+        return self.neuron(x @ self.linear.weight.T + (0 if bias is None else bias))

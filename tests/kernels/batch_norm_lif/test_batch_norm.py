@@ -1,0 +1,126 @@
+"""BatchNorm and neuron as one operator, against `nn.BatchNorm` followed by the reference neuron."""
+
+import pytest
+import torch
+
+from snnbench.kernels import LIF, BatchNormLIF, NeuronSpec
+from snnbench.kernels.batch_norm_lif.batch_norm import batch_statistics
+
+SPECS = [NeuronSpec(), NeuronSpec("hard"), NeuronSpec("hard", detach_reset=True)]
+
+
+def input_of(*shape, mean=3.0, seed=0):
+    return mean + 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def apart(shape, spec, dtype):
+    """`nn.BatchNorm` over (T·B, C, …), then the neuron, as a function of x."""
+    kinds = {3: torch.nn.BatchNorm1d, 5: torch.nn.BatchNorm2d, 6: torch.nn.BatchNorm3d}
+    norm, neuron = kinds[len(shape)](shape[2]).to(dtype), LIF(spec, backend="reference")
+    return norm, lambda x: neuron(norm(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
+
+
+def relative(found, expected):
+    return ((found.double() - expected.double()).norm() / expected.double().norm()).item()
+
+
+def run(norm, module, shape, dtype):
+    """Outputs and gradients of two training calls and one in eval mode, and the running statistics after them."""
+    outputs = []
+    for seed in (3, 4):
+        x = input_of(*shape, seed=seed).to(dtype).requires_grad_()
+        norm.zero_grad()
+        spikes = module(x)
+        spikes.backward(torch.randn(shape, generator=torch.Generator().manual_seed(5)).to(dtype))
+        outputs += [spikes.detach(), x.grad, norm.weight.grad.clone(), norm.bias.grad.clone()]
+    norm.eval()
+    outputs.append(module(input_of(*shape).to(dtype)).detach())
+    return outputs, norm.running_mean, norm.running_var, norm.num_batches_tracked
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
+@pytest.mark.parametrize("shape", [(37, 3, 11), (5, 3, 7, 4, 5), (4, 1, 3, 2, 3, 5), (40, 2, 1)], ids=str)
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+def test_equal_to_both_apart(backend, shape, spec):
+    together = BatchNormLIF(shape[2], spec, backend=backend)
+    with torch.no_grad():
+        together.weight.uniform_(0.5, 1.5, generator=torch.Generator().manual_seed(1))
+        together.bias.normal_(generator=torch.Generator().manual_seed(2))
+    norm, separate = apart(shape, spec, torch.float64)
+    norm.load_state_dict({k: v.double() if v.is_floating_point() else v for k, v in together.state_dict().items()})
+    results = [run(together, together, shape, torch.float32), run(norm, separate, shape, torch.float64)]
+    (found, *running), (exact, *exact_running) = results
+    assert torch.equal(found[0].double(), exact[0]) and torch.equal(found[4].double(), exact[4])
+    assert torch.equal(found[-1].double(), exact[-1]) and 0 < exact[0].mean() < 1
+    for got, expected in zip(found[1:4] + found[5:8], exact[1:4] + exact[5:8], strict=True):
+        assert relative(got, expected) <= 3e-6
+    for got, expected in zip(running, exact_running, strict=True):
+        assert relative(got, expected) <= 1e-6
+
+
+def test_currents_far_from_zero_keep_their_gradient():
+    # the mean is 1000 standard deviations away: sums of e·x alone would cancel
+    x = (1000 + torch.randn(33, 4, 6, generator=torch.Generator().manual_seed(0))).requires_grad_()
+    exact = x.detach().double().requires_grad_()
+    upstream = torch.randn(33, 4, 6, generator=torch.Generator().manual_seed(1))
+    together = BatchNormLIF(6, backend="cpp")
+    norm, separate = apart(x.shape, NeuronSpec(), torch.float64)
+    spikes, expected = together(x), separate(exact)
+    assert (spikes != expected).double().mean() < 1e-3
+    spikes.backward(upstream)
+    expected.backward(upstream.double())
+    if torch.equal(spikes.double(), expected):
+        assert relative(together.weight.grad, norm.weight.grad) <= 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_statistics_of_short_formats_are_those_of_the_widened_numbers(dtype, monkeypatch):
+    monkeypatch.setattr("snnbench.kernels.batch_norm_lif.batch_norm.PIECE", 300)
+    x = input_of(37, 3, 11).to(dtype)
+    mean, variance = batch_statistics(x, 2)
+    assert mean.dtype == torch.float32
+    assert relative(mean, x.double().mean((0, 1))) <= 1e-6
+    assert relative(variance, x.double().var((0, 1), correction=0)) <= 1e-6
+
+
+def test_momentum_none_averages_and_no_running_statistics_use_the_batch():
+    averaging, standard = BatchNormLIF(5, momentum=None), torch.nn.BatchNorm1d(5, momentum=None)
+    for seed in range(3):
+        x = input_of(7, 3, 5, seed=seed)
+        averaging(x), standard(x.flatten(0, 1))
+    assert relative(averaging.running_var, standard.running_var) <= 1e-6
+    without = BatchNormLIF(5, track_running_stats=False).eval()
+    assert torch.equal(without(x), BatchNormLIF(5)(x))
+
+
+def test_the_first_layer_needs_no_second_scan(monkeypatch):
+    from snnbench.kernels.lif.cpu import launch
+
+    scans, real = [], launch.backward
+    monkeypatch.setattr(launch, "backward", lambda call: (scans.append(call.mix is not None), real(call)))
+    module = BatchNormLIF(5, backend="cpp")
+    module(input_of(7, 3, 5)).sum().backward()
+    assert scans == [False]
+    module(input_of(7, 3, 5).requires_grad_()).sum().backward()
+    assert scans == [False, False, True]
+
+
+def test_what_cannot_be_normalised_is_refused_before_anything_changes():
+    module = BatchNormLIF(9)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    with pytest.raises(ValueError, match="more than one value a channel"):
+        module(torch.randn(1, 1, 9))
+    with pytest.raises(ValueError, match=r"currents \(3, 2, 5\) need 9 channels in dim 2"):
+        module(torch.randn(3, 2, 5))
+    module(torch.randn(5, 0, 9, requires_grad=True)).sum().backward()
+    assert (module.weight.grad == 0).all()
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+
+
+def test_state_goes_in_and_out():
+    module = BatchNormLIF(5, return_state=True).eval()
+    x = input_of(40, 3, 5)
+    whole, head = module(x), module(x[:17])
+    tail = module(x[17:], head.state)
+    assert torch.equal(torch.cat([head.spikes, tail.spikes]), whole.spikes)
+    assert torch.equal(tail.state, whole.state)

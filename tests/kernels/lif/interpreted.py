@@ -1,0 +1,318 @@
+"""The Triton spelling against the reference, kernel by kernel, in Triton's interpreter: tests/kernels/lif/test_triton.py runs
+this file in a process of its own, because Triton decides on import whether it interprets.
+
+The interpreter runs every operation of every block in NumPy, some 0.1 s for a block and chunk of steps: cases are small.
+"""
+
+import math
+from dataclasses import fields, replace
+
+import pytest
+import torch
+import triton.language as tl
+from triton.runtime import interpreter
+
+from snnbench.kernels import LinearLIF
+from snnbench.kernels.lif import lif, reference
+from snnbench.kernels.lif.contract import Backward, Forward
+from snnbench.kernels.lif.operator import run
+from snnbench.kernels.lif.triton import launch as spelling
+from snnbench.kernels.linear_lif.split_formats import bf16_triple
+from snnbench.kernels.spec import NEURONS, SURROGATES, NeuronSpec
+from snnbench.kernels.work import CHECKPOINT_STEPS
+
+assert spelling.INTERPRETED, "run with TRITON_INTERPRET=1"
+
+
+@pytest.fixture(autouse=True)
+def rounding_to_bfloat16(monkeypatch):
+    """The interpreter rounds float32 to bfloat16 without a carry into the exponent: 1.999 becomes 1."""
+    convert = interpreter._convert_float
+
+    def fixed(values, source, target, rounding):
+        if (source, target) != (tl.float32, tl.bfloat16):
+            return convert(values, source, target, rounding)
+        return torch.from_numpy(values.copy()).view(torch.float32).bfloat16().view(torch.uint16).numpy()
+
+    monkeypatch.setattr(interpreter, "_convert_float", fixed)
+
+
+def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None) -> Forward:
+    """A call that writes everything; what is written starts as NaN, or 255, where something wrong would stay."""
+    *outer, last = currents.shape
+    spikes = (
+        torch.full((*outer, (last + 7) // 8), 255, dtype=torch.uint8)
+        if bits
+        else torch.full_like(currents, 255, dtype=spikes_dtype)
+    )
+    chunks = -(-len(currents) // CHECKPOINT_STEPS)
+    return Forward(
+        spec=spec,
+        currents=currents,
+        state=state,
+        scale=scale,
+        shift=shift,
+        spikes=spikes,
+        bits=bits,
+        final_state=torch.full(currents.shape[1:], math.nan),
+        trace=torch.full_like(currents, math.nan),
+        checkpoints=torch.full_like(currents[:1], math.nan, dtype=torch.float32).expand(chunks, *currents.shape[1:]).clone(),
+    )
+
+
+def twin(call, dtype=None):
+    """The call with its own copies of what is written; tensors of `dtype` if given."""
+    copies = {}
+    for field in fields(call):
+        value = getattr(call, field.name)
+        if isinstance(value, torch.Tensor):
+            value = value.clone() if dtype is None else value.to(dtype)
+        elif isinstance(value, tuple):
+            value = tuple(v if dtype is None else v.to(dtype) for v in value)
+        copies[field.name] = value
+    return type(call)(**copies)
+
+
+def check_forward(call: Forward) -> Forward:
+    """Spikes, trace, final state and checkpoints are the reference's, bit for bit. Returns the call, run."""
+    expected = twin(call)
+    reference.forward(expected)
+    spelling.forward(call)
+    for name in ("spikes", "trace", "final_state", "checkpoints"):
+        if getattr(call, name) is not None:
+            torch.testing.assert_close(getattr(call, name), getattr(expected, name), rtol=0, atol=0, equal_nan=True, msg=name)
+    return call
+
+
+def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch.float32) -> Backward:
+    """The backward pass of a forward one that was run, with all gradients given and all results asked for."""
+    torch.manual_seed(seed)
+    x = done.currents
+    inner = [torch.full(x.shape[1:], math.nan) for _ in range(3)]
+    return Backward(
+        spec=done.spec,
+        currents=x,
+        scale=done.scale,
+        shift=done.shift,
+        checkpoints=done.checkpoints,
+        grad_spikes=torch.randn(x.shape).to(grad_dtype),
+        grad_trace=torch.randn(x.shape).to(grad_dtype),
+        grad_final=torch.randn(x.shape[1:]),
+        center=center,
+        mix=mix,
+        grad_currents=torch.full_like(x, math.nan),
+        grad_state=inner[0],
+        sum_error=inner[1],
+        sum_by_current=inner[2],
+    )
+
+
+def check_backward(call: Backward, limit=1e-6) -> None:
+    """Results are those of the reference in float64, to a relative L2 distance of `limit`."""
+    exact = twin(call, torch.float64)
+    reference.backward(exact)
+    spelling.backward(call)
+    for name in ("grad_currents", "grad_state", "sum_error", "sum_by_current"):
+        if (found := getattr(call, name)) is not None:
+            expected = getattr(exact, name)
+            assert (found.double() - expected).norm() <= limit * expected.norm(), name
+
+
+def currents(*shape, dtype=torch.float32, seed=0) -> torch.Tensor:
+    """Currents under which neurons fire in about a third of the steps."""
+    torch.manual_seed(seed)
+    return (0.4 + torch.randn(shape)).to(dtype)
+
+
+COMBINATIONS = [
+    (reset, detached)
+    for reset in NEURONS
+    for detached in ((True, False) if reset in ("soft", "soft-undecayed", "hard") else (True,))
+]
+
+
+@pytest.mark.parametrize(("number", "reset", "detached"), [(i, *c) for i, c in enumerate(COMBINATIONS)])
+def test_resets_and_surrogates_with_everything_optional(number, reset, detached):
+    """One step more than a chunk; every surrogate meets some reset."""
+    spec = NeuronSpec(reset, detached, 0.9, 0.8, SURROGATES[number % len(SURROGATES)], 1.5)
+    x = currents(33, 3, 5)
+    state, scale, shift = torch.randn(3, 5), torch.rand(5) + 0.5, torch.randn(5) / 10
+    done = check_forward(forward_call(spec, x, state=state, scale=scale.expand(3, 5), shift=shift.expand(3, 5)))
+    assert 0.05 < done.spikes.mean() < 0.9
+    check_backward(backward_call(done))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (31, 1, 5), (32, 2, 3), (33, 5, 7), (67, 1, 9)], ids=str)
+def test_odd_sizes(shape):
+    """(33, 5, 7) has three sequences more than a block."""
+    done = check_forward(forward_call(NEURONS["hard"], currents(*shape)))
+    check_backward(backward_call(done))
+
+
+def test_nothing_optional():
+    call = forward_call(NEURONS["soft"], currents(9, 2, 5))
+    check_forward(replace(call, trace=None, checkpoints=None))
+    call = backward_call(check_forward(call))
+    check_backward(replace(call, grad_trace=None, grad_final=None, grad_state=None, sum_error=None, sum_by_current=None))
+    check_backward(replace(call, grad_spikes=None, grad_currents=None))
+
+
+def test_normalisation_in_the_same_pass():
+    """`center` and `mix`, per channel of (T, B, C, H)."""
+    x = currents(35, 2, 3, 5)
+    scale, shift, center, *mix = [torch.randn(3).view(3, 1).expand(2, 3, 5) for _ in range(6)]
+    done = check_forward(forward_call(NEURONS["soft"], x, scale=scale, shift=shift))
+    check_backward(backward_call(done, center=center, mix=tuple(mix)))
+
+
+LAYOUTS = {
+    "time last": lambda x: x.permute(1, 2, 3, 4, 0).contiguous().permute(4, 0, 1, 2, 3),
+    "batch last": lambda x: x.transpose(1, 4).contiguous().transpose(1, 4),
+    "channels last": lambda x: x.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3),
+    "every second": lambda x: x.repeat_interleave(2, -1)[..., ::2],
+    "same for every batch item": lambda x: x[:, :1].expand(-1, 2, -1, -1, -1),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_memory_orders(layout):
+    """Inputs as they lie; gradients lie unlike the currents."""
+    x = LAYOUTS[layout](currents(5, 2, 3, 2, 2))
+    scale = (torch.rand(3) + 0.5).view(3, 1, 1).expand(2, 3, 2, 2)
+    done = check_forward(replace(forward_call(NEURONS["soft"], x, scale=scale), spikes=torch.full_like(x, 255)))
+    check_backward(backward_call(done))
+
+
+def test_expanded_gradient_is_read_in_place():
+    done = check_forward(forward_call(NEURONS["hard"], currents(7, 2, 6)))
+    check_backward(replace(backward_call(done), grad_spikes=torch.ones(()).expand(7, 2, 6)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_short_formats(dtype):
+    """Spikes in the same format, bit for bit; a gradient is rounded once, when it is stored."""
+    done = check_forward(forward_call(NEURONS["soft"], currents(33, 2, 7, dtype=dtype), spikes_dtype=dtype))
+    limit = torch.finfo(dtype).eps / 2
+    check_backward(backward_call(done, grad_dtype=dtype), limit)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float16], ids=str)
+def test_spike_formats(dtype):
+    check_forward(forward_call(NEURONS["soft"], currents(5, 2, 7), spikes_dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", [(9, 2, 3, 21), (3, 2, 8), (33, 1, 1), (4, 13)], ids=str)
+def test_bits(shape):
+    check_forward(forward_call(NEURONS["soft"], currents(*shape), bits=True))
+
+
+def test_bits_of_transposed_currents():
+    check_forward(forward_call(NEURONS["hard"], currents(5, 21, 3).transpose(1, 2), bits=True))
+
+
+@pytest.mark.parametrize("reset", ["soft", "soft-undecayed", "none"])
+def test_counts(reset):
+    """Thresholds that are no power of two, currents that are whole multiples of them: quotients at the edge."""
+    spec = NeuronSpec(reset, threshold=0.3, max_spikes=3, decay=0.5, slope=2.0)
+    x = torch.cat([torch.arange(-40, 56).view(3, 2, 16) * spec.threshold, currents(20, 2, 16)])
+    done = check_forward(forward_call(spec, x, spikes_dtype=torch.uint8))
+    assert set(done.spikes.unique().tolist()) == {0, 1, 2, 3}
+    check_backward(backward_call(done))
+
+
+@pytest.mark.parametrize(
+    ("reset", "max_spikes"), [(reset, n) for reset in NEURONS for n in (1, 2) if n == 1 or not reset.startswith("hard")]
+)
+def test_nan_and_infinities(reset, max_spikes):
+    """One sequence each; the others stay what they are without them."""
+    x = currents(6, 1, 8)
+    x[2, 0, 1], x[2, 0, 3], x[2, 0, 5], x[3, 0, 5] = math.nan, math.inf, -math.inf, math.inf
+    check_forward(forward_call(NeuronSpec(reset, max_spikes=max_spikes), x))
+
+
+def test_shapes_for_many_sequences(monkeypatch):
+    """Chunks shorter than the distance of checkpoints, several sequences a thread, no loading ahead."""
+    monkeypatch.setattr(spelling, "MANY_SEQUENCES", 0)
+    x = currents(37, 1, 48)
+    call = forward_call(NEURONS["soft"], x)
+    assert spelling.forward_launch(call).arguments["STEPS"] < CHECKPOINT_STEPS
+    call = backward_call(check_forward(call))
+    assert not spelling.backward_launch(call).arguments["AHEAD"]
+    check_backward(call)
+
+
+def test_wide_sequence_numbers(monkeypatch):
+    monkeypatch.setattr(spelling, "WIDE_SEQUENCES", 0)
+    done = check_forward(forward_call(NEURONS["soft"], currents(3, 2, 7)))
+    check_backward(backward_call(done))
+
+
+def test_offsets_beyond_32_bits():
+    """Steps 2³² elements apart. (Memory that nothing touches is not taken.)"""
+    x = torch.empty(2**32 + 8, dtype=torch.float16).as_strided((2, 1, 8), (2**32, 8, 1))
+    x.copy_(currents(2, 1, 8))
+    call = forward_call(NEURONS["soft"], torch.zeros(2, 1, 8, dtype=torch.float16))
+    expected = replace(twin(call), currents=x.contiguous())
+    reference.forward(expected)
+    spelling.forward(replace(call, currents=x))
+    assert torch.equal(call.trace, expected.trace)
+
+
+def parts_like(x: torch.Tensor) -> torch.Tensor:
+    return torch.full((3, *x.shape), math.nan, dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize(("shape", "whole"), [((33, 5, 7), True), ((40, 2, 16), False)], ids=str)
+def test_a_gradient_split_as_it_is_written(shape, whole):
+    """The parts are those of splitting it afterwards, beside it or in its place."""
+    given = backward_call(check_forward(forward_call(NEURONS["soft"], currents(*shape))))
+    gv = given.grad_trace
+    gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
+    alone, call = twin(given), replace(twin(given), grad_parts=parts_like(given.currents))
+    spelling.backward(alone)
+    spelling.backward(call if whole else replace(call, grad_currents=None))
+    assert call.grad_currents.isnan().any() and call.grad_currents.isinf().any() if whole else call.grad_currents.isnan().all()
+    if whole:
+        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+    expected = bf16_triple(alone.grad_currents.flatten(1)).parts
+    for found, part in zip(call.grad_parts, expected, strict=True):
+        torch.testing.assert_close(found.flatten(1), part, rtol=0, atol=0, equal_nan=True)
+    assert (expected[2] != 0).float().mean() > 0.5
+
+
+def test_parts_that_lie_in_another_order_than_the_currents():
+    x = currents(5, 3, 2, 2, 2)
+    call = backward_call(check_forward(forward_call(NEURONS["hard"], x)))
+    parts = parts_like(x).permute(0, 1, 5, 3, 2, 4).contiguous().permute(0, 1, 4, 3, 5, 2)
+    call = replace(call, grad_parts=parts)
+    run(spelling.backward, call)
+    assert torch.equal(sum(part.float() for part in parts), call.grad_currents)
+
+
+@pytest.mark.parametrize("of_input", [False, True])
+def test_a_linear_layer_multiplies_what_the_neuron_split(monkeypatch, of_input):
+    """dW of the fp32 tier: the same bits as of a gradient that is split in a pass of its own."""
+    torch.manual_seed(1)
+    layer = LinearLIF(19, 6, tier="fp32", emulate=True, input="spikes", backend="triton")
+    x, found = (torch.rand(35, 2, 19) < 0.4).float(), []
+    for writes in (True, False):
+        monkeypatch.setattr(spelling, "WRITES_PARTS", writes)
+        layer.zero_grad()
+        given = x.clone().requires_grad_(of_input)
+        layer(given).backward(torch.arange(6.0).expand(35, 2, 6))
+        found.append([given.grad, layer.linear.weight.grad, layer.linear.bias.grad])
+    assert (found[0][0] is not None) == of_input
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True) if a is not None)
+    assert found[0][1].abs().sum() > 0
+
+
+def test_through_the_operator():
+    """`lif` with this backend: the same output and the same gradients as with the reference."""
+    results = []
+    for backend in ("reference", "triton"):
+        x, scale, shift = (t.requires_grad_() for t in (currents(4, 3, 6), torch.ones(6), torch.zeros(6)))
+        out = lif(x, NEURONS["soft"], scale=scale, shift=shift, trace=True, backend=backend)
+        (out.spikes.sum() + out.trace.square().sum() + out.state.sum()).backward()
+        results.append((out.spikes, out.state, out.trace, x.grad, scale.grad, shift.grad))
+    for found, expected in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)

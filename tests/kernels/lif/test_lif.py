@@ -1,0 +1,244 @@
+"""The fused neuron on CPUs: the reference against the float64 oracle, the C++ against the reference, bit for bit."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from support.neurons import KINDS, RESETS, currents_of, gradients_of, label, relative
+
+from snnbench.kernels import NeuronSpec
+from snnbench.kernels.lif import lif
+from snnbench.proof import oracle
+
+
+@pytest.mark.parametrize("spec", KINDS, ids=label)
+def test_the_reference_is_the_oracle_in_float64(spec):
+    x = currents_of(37, 3, 5).double()
+    (spikes, state, trace), (gradient,) = gradients_of(lambda x: lif(x, spec, trace=True), x)
+    v, expected = oracle.run(spec, x.numpy())
+    assert np.array_equal(spikes.detach().numpy(), expected)
+    assert np.allclose(trace.detach().numpy(), v, rtol=1e-13)
+    only_spikes = gradients_of(lambda x: lif(x, spec)[:1], x)[1][0]
+    upstream = torch.randn(37, 3, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64).numpy()
+    assert np.allclose(only_spikes.numpy(), oracle.run_backward(spec, v, expected, upstream), rtol=1e-12, atol=1e-14)
+    assert gradient.abs().sum() > 0 and state.shape == (3, 5)
+
+
+@pytest.mark.parametrize("spec", KINDS, ids=label)
+def test_cpp_has_the_bits_of_the_reference_and_the_gradients_of_float64(spec):
+    x, state = currents_of(67, 3, 97), currents_of(3, 97, seed=2)
+
+    def run(backend):
+        return lambda x, state: lif(x, spec, state=state, trace=True, backend=backend)
+
+    found, gradients = gradients_of(run("cpp"), x, state)
+    for got, expected in zip(found, gradients_of(run("reference"), x, state)[0], strict=True):
+        assert torch.equal(got, expected)
+    exact, exact_gradients = gradients_of(run("reference"), x.double(), state.double())
+    assert torch.equal(found[0].double(), exact[0]), "choose another seed: float32 and float64 decide differently"
+    for got, expected in zip(gradients, exact_gradients, strict=True):
+        assert relative(got, expected) <= 1e-6
+
+
+@st.composite
+def problems(draw):
+    """Sizes, memory order and options of a call, of kinds of neurons that other tests have compiled already."""
+    inner = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    inner[-1] = draw(st.sampled_from([1, 7, 16, 64, 97, 300]))
+    shape = [draw(st.sampled_from([1, 2, 31, 32, 33, 65])), *inner]
+    return {
+        "spec": NeuronSpec(
+            draw(st.sampled_from(["soft", "hard"])),
+            decay=draw(st.floats(0.3, 1.0)),
+            threshold=draw(st.floats(0.3, 2.0)),
+            slope=draw(st.floats(0.5, 2.0)),
+        ),
+        "shape": shape,
+        "order": draw(st.permutations(range(len(shape)))),
+        "channel_dim": draw(st.integers(1, len(shape) - 1)),
+        "dtype": draw(st.sampled_from([torch.float32, torch.float32, torch.bfloat16])),
+        "with": draw(st.sets(st.sampled_from(["state", "scale", "shift", "trace"]))),
+        "upstream": draw(st.sampled_from(["dense", "expanded", "transposed"])),
+        "seed": draw(st.integers(0, 99)),
+    }
+
+
+def ordered(tensor, order):
+    """The same numbers in another order in memory."""
+    back = [list(order).index(d) for d in range(len(order))]
+    return tensor.permute(*order).contiguous().permute(*back)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problems())
+def test_any_sizes_strides_and_options(problem):
+    shape, spec, seed = problem["shape"], problem["spec"], problem["seed"]
+    channels = shape[problem["channel_dim"]]
+    x = ordered(currents_of(*shape, seed=seed, dtype=problem["dtype"]), problem["order"])
+    given_tensors = {
+        "state": currents_of(*shape[1:], seed=seed + 1),
+        "scale": 1 + 0.1 * currents_of(channels, seed=seed + 2),
+        "shift": currents_of(channels, seed=seed + 3),
+    }
+    names = [name for name in given_tensors if name in problem["with"]]
+    upstream = {
+        "dense": torch.randn(shape, generator=torch.Generator().manual_seed(seed)),
+        "expanded": torch.ones(()).expand(shape),
+        "transposed": torch.randn(shape[::-1], generator=torch.Generator().manual_seed(seed)).permute(*range(len(shape))[::-1]),
+    }[problem["upstream"]].to(x.dtype)
+
+    def run(backend, double):
+        def convert(t):
+            return (t.double() if double else t.clone()).requires_grad_()
+
+        leaves = [convert(x), *(convert(given_tensors[name]) for name in names)]
+        options = dict(zip(names, leaves[1:], strict=True))
+        out = lif(
+            leaves[0], spec, trace="trace" in problem["with"], channel_dim=problem["channel_dim"], backend=backend, **options
+        )
+        outputs = [o for o in out if o is not None]
+        loss = (out.spikes * upstream.to(out.spikes.dtype)).sum() + sum((o.to(out.state.dtype) ** 2).sum() for o in outputs[1:])
+        return outputs, torch.autograd.grad(loss, leaves)
+
+    found, gradients = run("cpp", double=False)
+    for got, expected in zip(found, run("reference", double=False)[0], strict=True):
+        assert torch.equal(got, expected)
+        assert got.stride() == expected.stride()
+    exact, exact_gradients = run("reference", double=True)
+    assume(torch.equal(found[0].double(), exact[0]))
+    limit = 1e-6 if x.dtype == torch.float32 else 0.01  # results in bfloat16 are rounded to 8 bits
+    # What cancels in a sum is not lost digits of the terms: the error is held against what was added up.
+    terms = exact_gradients[0].abs().sum() + upstream.double().norm()
+    for got, expected in zip(gradients, exact_gradients, strict=True):
+        assert (got.double() - expected).norm() <= limit * (expected.norm() + terms)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spikes"),
+    [
+        (torch.float16, None),
+        (torch.float16, "bits"),
+        (torch.bfloat16, None),
+        (torch.bfloat16, torch.float32),
+        (torch.bfloat16, torch.uint8),
+    ],
+)
+def test_storage_in_short_formats(dtype, spikes):
+    x = currents_of(35, 2, 13, dtype=dtype)
+    found, expected = (lif(x, trace=True, spikes_dtype=spikes, backend=backend) for backend in ("cpp", "reference"))
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert found.state.dtype == torch.float32 and found.trace.dtype == dtype
+    in_float32 = lif(x.float(), backend="cpp")
+    assert torch.equal(found.state, in_float32.state)
+    if spikes != "bits":
+        assert found.spikes.dtype == (dtype if spikes is None else spikes)
+        assert torch.equal(found.spikes.float(), in_float32.spikes)
+
+
+@pytest.mark.parametrize("neurons", [1, 7, 8, 9, 97, 600])
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+def test_bits_hold_the_spikes_lowest_first(neurons, backend):
+    x = currents_of(5, 3, neurons)
+    packed = lif(x, spikes_dtype="bits", backend=backend).spikes
+    assert packed.shape == (5, 3, (neurons + 7) // 8)
+    unpacked = np.unpackbits(packed.numpy(), axis=-1, bitorder="little")
+    assert np.array_equal(unpacked[..., :neurons], lif(x, backend="reference").spikes.numpy())
+    assert not unpacked[..., neurons:].any()
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+@pytest.mark.parametrize("first", [1, 16, 32, 40])
+def test_a_sequence_in_pieces_gives_the_bits_of_one_run(backend, first):
+    x = currents_of(67, 2, 19)
+    whole = lif(x, backend=backend, trace=True)
+    head = lif(x[:first], backend=backend, trace=True)
+    tail = lif(x[first:], state=head.state, backend=backend, trace=True)
+    assert torch.equal(torch.cat([head.spikes, tail.spikes]), whole.spikes)
+    assert torch.equal(torch.cat([head.trace, tail.trace]), whole.trace)
+    assert torch.equal(tail.state, whole.state)
+
+
+def test_gradients_go_through_the_state_between_pieces():
+    x = currents_of(67, 2, 19)
+
+    def in_pieces(x):
+        head = lif(x[:20], backend="cpp")
+        return (torch.cat([head.spikes, lif(x[20:], state=head.state, backend="cpp").spikes]),)
+
+    whole = gradients_of(lambda x: lif(x, backend="cpp")[:1], x)[1][0]
+    assert relative(gradients_of(in_pieces, x)[1][0], whole) <= 1e-6
+    detached = gradients_of(lambda x: (torch.cat([lif(x[:20]).spikes, lif(x[20:], state=lif(x[:20]).state.detach()).spikes]),), x)
+    assert relative(detached[1][0], whole) > 1e-3
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+def test_batch_items_do_not_see_each_other(backend):
+    x = currents_of(37, 5, 97)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    assert torch.equal(lif(x, backend=backend).spikes[:, order], lif(x[:, order], backend=backend).spikes)
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+@pytest.mark.parametrize(("value", "rate"), [(10.0, 1.0), (-1.0, 0.0), (0.0, 0.0)])
+def test_all_spike_and_none_spikes(backend, value, rate):
+    out = lif(torch.full((37, 3, 97), value, requires_grad=True), backend=backend)
+    assert out.spikes.mean() == rate
+    out.spikes.sum().backward()
+
+
+@pytest.mark.parametrize("spec", RESETS, ids=label)
+def test_nan_and_infinity_follow_the_formulas_and_stay_in_their_sequence(spec):
+    x = currents_of(9, 2, 40)
+    x[3, 0, 0], x[3, 0, 1], x[3, 0, 2] = torch.nan, torch.inf, -torch.inf
+    (found, gradients), (expected, expected_gradients) = (
+        gradients_of(lambda x, b=backend: lif(x, spec, trace=True, backend=b), x) for backend in ("cpp", "reference")
+    )
+    for got, want in zip([*found, *gradients], [*expected, *expected_gradients], strict=True):
+        assert torch.equal(got.isnan(), want.isnan())
+    assert torch.equal(found[0], expected[0])
+    assert (found[0][3:, 0, 0] == 0).all() and found[2][3:, 0, 0].isnan().all()
+    assert found[0][3, 0, 1] == min(spec.max_spikes, 3) and (found[0][3:, 0, 2] == 0).all()
+    if spec.reset == "hard":
+        assert found[2][4:, 0, 1].isfinite().all()
+    untouched = torch.ones(2, 40, dtype=torch.bool)
+    untouched[0, :3] = False
+    clean = currents_of(9, 2, 40)
+    assert torch.equal(lif(clean, spec, backend="cpp").spikes[:, untouched], found[0][:, untouched])
+    assert gradients[0][:, untouched].isfinite().all()
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+@pytest.mark.parametrize("shape", [(7, 0, 5), (7, 3, 0), (0, 3, 5), (0, 0, 0)])
+def test_empty_calls(backend, shape):
+    x, state = torch.zeros(shape, requires_grad=True), torch.ones(shape[1:], requires_grad=True)
+    shift = torch.zeros(shape[-1], requires_grad=True)
+    out = lif(x, state=state, shift=shift, backend=backend)
+    assert out.spikes.shape == shape and torch.equal(out.state, state if not shape[0] else torch.zeros(shape[1:]))
+    (out.spikes.sum() + out.state.sum()).backward()
+    assert torch.equal(state.grad, torch.ones(shape[1:]) if not shape[0] else torch.zeros(shape[1:]))
+    assert (shift.grad == 0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_cpp_does_not_depend_on_the_number_of_threads(threads):
+    x = currents_of(40, 3, 700)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        found, gradients = gradients_of(lambda x: lif(x, backend="cpp")[:2], x)
+    finally:
+        torch.set_num_threads(before)
+    expected, expected_gradients = gradients_of(lambda x: lif(x, backend="cpp")[:2], x)
+    assert all(torch.equal(a, b) for a, b in zip([*found, *gradients], [*expected, *expected_gradients], strict=True))
+
+
+def test_large_results_are_written_past_the_caches_without_harm():
+    # 5.2 MB of spikes, with an aligned row and one that is not
+    for neurons in (4096, 4099):
+        x = currents_of(20, 16, neurons)
+        (found, gradient), (expected, exact) = (
+            gradients_of(lambda x, b=b: lif(x, backend=b)[:1], x) for b in ("cpp", "reference")
+        )
+        assert torch.equal(found[0], expected[0])
+        assert relative(gradient[0], exact[0]) <= 1e-6

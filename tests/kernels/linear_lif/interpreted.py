@@ -1,0 +1,33 @@
+"""The spike product in Triton's interpreter: tests/kernels/linear_lif/test_triton_gemm.py runs this file in a process of its own.
+
+Only fp16: the interpreter multiplies the bit patterns of bfloat16.
+"""
+
+import pytest
+import torch
+from support import tensor_core
+
+from snnbench.kernels.linear_lif import triton_gemm
+from snnbench.kernels.linear_lif.split_formats import FORMATS, Split, joined
+
+
+@pytest.mark.parametrize("name", ["fp16-pair", "fp16-single", "three"])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(111, 97, 33), (130, 64, 129), (1, 1, 1)])
+def test_it_is_the_product_of_the_parts(name, rows, inner, columns):
+    spikes, weight = tensor_core.spikes(rows, inner, counts=3), tensor_core.matrix("heavy", columns, inner)
+    if name == "three":
+        split = Split(tuple((weight * factor).half() for factor in (1, 2, 3)), (1.0, 2.0**-5, 2.0**-10))
+    else:
+        split = FORMATS[name].split(weight)
+    found = triton_gemm.spike_product(spikes.half(), split)
+    exact = spikes.double() @ joined(split).t()
+    assert ((found - exact).abs() <= 2.0**-20 * (spikes.double() @ joined(split).abs().t())).all()
+
+
+def test_types_that_do_not_fit_are_refused():
+    with pytest.raises(TypeError, match=r"spikes of torch.float32 do not fit parts of torch.float16"):
+        triton_gemm.spike_product(torch.zeros(3, 5), FORMATS["fp16-pair"].split(torch.zeros(2, 5)))
+
+
+def test_no_rows():
+    assert triton_gemm.spike_product(torch.zeros(0, 5).half(), FORMATS["fp16-pair"].split(torch.zeros(2, 5))).shape == (0, 2)

@@ -1,0 +1,168 @@
+"""The products of a linear layer from short operands, on a model of tensor cores, held against float64.
+
+Every element within its tier's bound; and the fp32 tiers, over all elements, no worse than a sequential float32 sum.
+"""
+
+from functools import lru_cache
+
+import pytest
+import torch
+from support import tensor_core
+
+from snnbench.kernels import NeuronSpec
+from snnbench.kernels.lif import lif
+from snnbench.kernels.linear_lif.split_formats import FORMATS, TIERS, Split, joined
+from snnbench.kernels.linear_lif.split_products import PROMOTED, additions, product, relative_bound
+
+TIMES, BATCH, NEURONS = 37, 3, 97
+
+
+def rms(values: torch.Tensor) -> float:
+    return float(values.double().square().mean().sqrt())
+
+
+def as_spikes(tier: str, spikes: torch.Tensor) -> Split:
+    return Split((spikes.to(TIERS[tier].dtype),))
+
+
+def bound(tier: str, left, right, taken, promoted=None, left_split=True):
+    """Of every element of left @ rightᵀ, left and right in float32."""
+    terms = left.double().abs() @ right.double().abs().t()
+    form = TIERS[tier]
+    floor = left.double().abs() @ (form.error_bound(right) - form.relative * right.double().abs()).t()
+    if left_split:
+        floor = floor + (form.error_bound(left) - form.relative * left.double().abs()) @ right.double().abs().t()
+    relative = relative_bound(tier, left_split, True) + additions(left.shape[1], taken, promoted) * 2.0**-23
+    return relative * terms + 2 * floor
+
+
+def no_worse(tier: str, kind: str) -> bool:
+    """Whether the tier claims to have no larger error than sequential float32."""
+    return tier == "fp32" or (tier == "fp32-pair" and kind != "cancelling")
+
+
+@lru_cache
+def forward_problem(kind, inputs):
+    spikes = tensor_core.spikes(TIMES * BATCH, inputs, paired=kind == "cancelling")
+    return spikes, tensor_core.matrix(kind, NEURONS, inputs)
+
+
+@lru_cache
+def forward_errors(kind, inputs, tier):
+    """(currents, exact currents, sequential ones)."""
+    spikes, weight = forward_problem(kind, inputs)
+    exact = spikes.double() @ weight.double().t()
+    found = product(as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply)
+    return found, exact, tensor_core.sequential(spikes, weight.t())
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("kind", tensor_core.KINDS)
+@pytest.mark.parametrize("inputs", [97, 512, 4096])
+def test_currents(tier, kind, inputs):
+    spikes, weight = forward_problem(kind, inputs)
+    found, exact, plain = forward_errors(kind, inputs, tier)
+    taken = len(TIERS[tier].split(weight).parts)
+    assert ((found - exact).abs() <= bound(tier, spikes, weight, taken, PROMOTED, left_split=False)).all()
+    if no_worse(tier, kind):
+        assert rms(found - exact) <= rms(plain - exact)
+
+
+def mismatches(currents, exact) -> int:
+    """Spikes that differ from those of float64 currents in float64, potentials and their threshold of one size."""
+    spec = NeuronSpec("hard", detach_reset=True, decay=0.9, threshold=rms(exact) or 1.0)
+    shape = (TIMES, BATCH, NEURONS)
+    found = lif(currents.view(shape), spec, backend="reference").spikes
+    expected = lif(exact.view(shape), spec, backend="reference").spikes
+    assert 0.01 < expected.mean() < 0.6
+    return int((found.double() != expected).sum())
+
+
+def test_spikes_of_the_fp32_tier_differ_from_float64_no_more_often_than_sequential_float32():
+    cases = [(kind, inputs) for kind in tensor_core.KINDS for inputs in (512, 4096)]
+    found = {tier: sum(mismatches(*forward_errors(*case, tier)[:2]) for case in cases) for tier in TIERS}
+    plain = sum(mismatches(forward_errors(*case, "fp32")[2], forward_errors(*case, "fp32")[1]) for case in cases)
+    assert found["fp32"] <= plain and found["fp32-pair"] - found["fp32"] < found["tf32"] / 10
+    assert found["fp32"] < found["tf32"] < found["bf16"]
+
+
+def test_where_weights_cancel_the_pair_lacks_a_bit():
+    found, exact, plain = forward_errors("cancelling", 512, "fp32-pair")
+    assert rms(plain - exact) < rms(found - exact) < 1e-2 * rms(exact)
+
+
+EXACT_COUNTS = [(tier, counts) for tier in TIERS for counts in (2, 255, 2048) if counts <= TIERS[tier].largest_count]
+
+
+@pytest.mark.parametrize(("tier", "counts"), EXACT_COUNTS)
+def test_counts_of_spikes(tier, counts):
+    spikes, weight = tensor_core.spikes(20, 512, counts=counts), tensor_core.matrix("normal", 33, 512)
+    found = product(as_spikes(tier, spikes), TIERS[tier].split(weight), multiply=tensor_core.multiply)
+    exact = spikes.double() @ weight.double().t()
+    assert ((found - exact).abs() <= bound(tier, spikes, weight, 3, left_split=False)).all()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("kind", tensor_core.KINDS)
+@pytest.mark.parametrize("rows", [111, 3000])
+def test_gradient_by_weight(tier, kind, rows):
+    """The gradient's parts are split in rows of its transpose: one scale a neuron."""
+    gradient, spikes = tensor_core.matrix(kind, 33, rows), tensor_core.spikes(rows, 29, paired=False).t().contiguous()
+    split = TIERS[tier].split(gradient)
+    found = product(split, as_spikes(tier, spikes), PROMOTED, tensor_core.multiply)
+    exact = gradient.double() @ spikes.double().t()
+    limit = bound(tier, spikes, gradient, len(split.parts), PROMOTED, left_split=False).t()
+    assert ((found - exact).abs() <= limit).all()
+    if no_worse(tier, kind):
+        assert rms(found - exact) <= rms(tensor_core.sequential(gradient, spikes.t()) - exact)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("kind", tensor_core.KINDS)
+@pytest.mark.parametrize("neurons", [97, 4096])
+def test_dense_products(tier, kind, neurons):
+    """The gradient by input, and what a dense input takes: both operands are split."""
+    left, right = tensor_core.matrix("heavy", 40, neurons, seed=3), tensor_core.matrix(kind, 31, neurons)
+    splits = TIERS[tier].split(left), TIERS[tier].split(right)
+    taken = {"fp32": 6, "fp32-pair": 3}.get(tier, 1)
+    found = product(*splits, multiply=tensor_core.multiply)
+    exact = left.double() @ right.double().t()
+    assert ((found - exact).abs() <= bound(tier, left, right, taken)).all()
+
+
+def test_dense_products_of_pairs_are_no_substitute_for_float32_unless_sums_leave_the_accumulator_often():
+    left, right = tensor_core.matrix("normal", 40, 4096, seed=3), tensor_core.matrix("normal", 31, 4096)
+    splits, exact = (FORMATS["fp16-pair"].split(left), FORMATS["fp16-pair"].split(right)), left.double() @ right.double().t()
+    plain = rms(tensor_core.sequential(left, right.t()) - exact)
+    assert rms(product(*splits, multiply=tensor_core.multiply) - exact) > 4 * plain
+    assert rms(product(*splits, 128, tensor_core.multiply) - exact) < plain / 2
+
+
+def test_the_model_truncates_and_finds_an_operand_that_is_missing():
+    weight = torch.zeros(32, 1)
+    weight[0], weight[16] = 1, 1.5 * 2.0**-24
+    assert weight.sum() > tensor_core.multiply(torch.ones(1, 32), weight) == 1
+    spikes, weight = forward_problem("normal", 512)
+    split = TIERS["fp32"].split(weight)
+    without_the_least = Split(split.parts[:2], split.factors[:2])
+    _, exact, plain = forward_errors("normal", 512, "fp32")
+    found = product(as_spikes("fp32", spikes), without_the_least, multiply=tensor_core.multiply)
+    assert rms(found - exact) > 4 * rms(plain - exact)
+    high = Split(split.parts[:1], split.factors[:1])
+    found = product(as_spikes("fp32", spikes), high, multiply=tensor_core.multiply)
+    assert not ((found - exact).abs() <= bound("fp32", spikes, weight, 3, left_split=False)).all()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_products_are_those_of_the_operands(name):
+    """What the library multiplies on a CPU is what the parts stand for."""
+    left, right = (
+        FORMATS[name].split(tensor_core.matrix("normal", 5, 70)),
+        FORMATS[name].split(tensor_core.matrix("heavy", 7, 70)),
+    )
+    assert torch.allclose(product(left, right).double(), joined(left) @ joined(right).t(), rtol=1e-4, atol=1e-4)
+
+
+def test_empty_products():
+    empty = Split((torch.zeros(3, 0).half(),)), Split((torch.zeros(2, 0).half(),))
+    assert torch.equal(product(*empty), torch.zeros(3, 2))

@@ -1,0 +1,142 @@
+"""LinearLIF in stacks: what lies between layers, and that the whole is the same network."""
+
+import copy
+from itertools import pairwise
+
+import pytest
+import torch
+from support.linear_layers import (
+    BATCH,
+    INPUTS,
+    TIMES,
+    nothing_kept,  # noqa: F401 a fixture of every test
+    relative,
+    spikes_in,
+)
+
+from snnbench.kernels import LinearLIF, NeuronSpec
+from snnbench.kernels.linear_lif import operator, passes, recompute
+from snnbench.kernels.linear_lif.split_formats import TIERS
+
+SIZES = (INPUTS, 33, 29, 7)
+
+
+def stack(**options):
+    torch.manual_seed(3)
+    made = LinearLIF.stack(SIZES, input="spikes", **options)
+    with torch.no_grad():
+        for layer in made:
+            layer.linear.weight.mul_(4)
+    return made
+
+
+def gradients(module, x):
+    """Of every weight and bias, first layer first, in float64."""
+    spikes = module(x)
+    spikes.backward(torch.randn(TIMES, BATCH, SIZES[-1], generator=torch.Generator().manual_seed(2)).to(spikes.dtype))
+    return [p.grad.double() for p in module.parameters()]
+
+
+@pytest.fixture
+def multiplied(monkeypatch):
+    """(type of the spikes that a layer was given, type of the operands that it multiplies) by forward pass."""
+    seen = []
+
+    def noted(real):
+        def forward(told, x, weight, bias):
+            seen.append((x.dtype, passes.operands_of(weight, told.operands, told.counts).dtype))
+            return real(told, x, weight, bias)
+
+        return forward
+
+    monkeypatch.setattr(passes, "forward", noted(passes.forward))
+    return seen
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("counts", [1, 3])
+@pytest.mark.parametrize("tier", TIERS)
+def test_spikes_lie_in_memory_as_the_next_product_reads_them(multiplied, tier, counts, recompute):
+    module = stack(tier=tier, emulate=True, recompute=recompute, spec=NeuronSpec(max_spikes=counts))
+    module(spikes_in())
+    short = TIERS[tier].dtype
+    assert multiplied == [(torch.float32, short), (short, short), (short, short)]
+
+
+def test_a_count_that_short_operands_do_not_hold_stays_in_float32(multiplied):
+    stack(tier="fp32", emulate=True, spec=NeuronSpec(max_spikes=257))(spikes_in())
+    assert [given for given, _ in multiplied] == [torch.float32] * 3
+
+
+@pytest.mark.parametrize(("dtype", "given"), [(torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)])
+def test_without_a_tier_spikes_have_the_type_of_the_weights(multiplied, dtype, given):
+    stack().to(dtype)(spikes_in().to(dtype))
+    assert multiplied == [(given, given)] * 3
+    multiplied.clear()
+    with torch.autocast("cpu", torch.bfloat16):
+        stack(tier="fp32", emulate=True)(spikes_in())
+    assert multiplied == [(torch.bfloat16, torch.bfloat16)] * 3
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("tier", [None, "fp32", "fp32-pair"])
+def test_it_is_the_network_of_float64(tier, recompute):
+    module = stack(tier=tier, emulate=tier is not None, recompute=recompute)
+    exact = copy.deepcopy(module).double()
+    assert torch.equal(module(spikes_in()).double(), exact(spikes_in().double()))
+    for found, expected in zip(gradients(module, spikes_in()), gradients(exact, spikes_in().double()), strict=True):
+        assert relative(found, expected) <= 5e-6
+
+
+def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch):
+    """What torch does to them where nobody tells it not to."""
+    exact = gradients(stack().double(), spikes_in().double())
+    monkeypatch.setattr(operator, "KEEPS_GRADIENTS", False)
+    found = gradients(stack(tier="fp32", emulate=True), spikes_in())
+    assert relative(found[0], exact[0]) > 1e-4
+
+
+def test_where_torch_would_round_gradients_spikes_are_not_short(monkeypatch, multiplied):
+    from snnbench.kernels.linear_lif import functional
+
+    monkeypatch.setattr(functional, "KEEPS_GRADIENTS", False)
+    stack(tier="tf32", emulate=True)(spikes_in())
+    assert [given for given, _ in multiplied] == [torch.float32] * 3
+
+
+@pytest.mark.parametrize("tier", [None, "fp32"])
+def test_compiled_it_is_the_same(tier):
+    torch._dynamo.reset()
+    plain = gradients(stack(tier=tier, emulate=tier is not None), spikes_in())
+    compiled = stack(tier=tier, emulate=tier is not None)
+    for expected, found in zip(plain, gradients(torch.compile(compiled, fullgraph=True), spikes_in()), strict=True):
+        assert relative(found, expected) <= 5e-6
+
+
+def test_hidden_spikes_are_kept_in_bits(monkeypatch):
+    kept = []
+    real = recompute.forward
+    monkeypatch.setattr(recompute, "forward", lambda *given: (found := real(*given), kept.append(found[1]))[0])
+    stack(recompute=True)(spikes_in())
+    assert [packed.shape[-1] for packed in kept] == [-(-inputs // 8) for inputs in SIZES[:-1]]
+    assert all(packed.dtype == torch.uint8 for packed in kept)
+
+
+def test_it_takes_the_state_of_a_stack_of_linear_layers_and_its_own():
+    torch.manual_seed(5)
+    linear = torch.nn.Sequential(*(torch.nn.Linear(a, b) for a, b in pairwise(SIZES)))
+    loaded, again = stack(), stack(tier="fp32", emulate=True, recompute=True)
+    loaded.load_state_dict(linear.state_dict())
+    again.load_state_dict(loaded.state_dict())
+    assert sorted(loaded.state_dict()) == sorted(f"{i}.linear.{name}" for i in range(3) for name in ("weight", "bias"))
+    for a, b, c in zip(linear, loaded, again, strict=True):
+        assert torch.equal(a.weight, b.linear.weight) and torch.equal(a.bias, c.linear.bias)
+    assert torch.equal(loaded(spikes_in()), again(spikes_in()))
+    with pytest.raises(RuntimeError, match=r"Missing key.*2\.linear\.weight"):
+        loaded.load_state_dict(linear[:2].state_dict())
+
+
+@pytest.mark.parametrize("sizes", [(), (5,)])
+def test_a_stack_has_at_least_a_layer(sizes):
+    with pytest.raises(ValueError, match="needs those of its input and of at least one layer"):
+        LinearLIF.stack(sizes)

@@ -1,0 +1,100 @@
+"""The proof must be able to fail: every wrong adapter is rejected with a message that names what is wrong with it."""
+
+import functools
+import importlib.util
+import threading
+import tomllib
+
+import pytest
+import torch
+from support.paths import WRONG
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import Case
+from snnbench.kernels.spec import NEURONS
+from snnbench.proof.problem import calibrate
+from snnbench.proof.stages import prove
+
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
+FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
+KINDS = ("soft", "hard", "none")
+PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Proofs use all cores they may; these problems are too small for that."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def case_of(name, neuron, layers=1):
+    return Case(name, neuron=NEURONS[neuron], neurons=130, time_steps=40, batch=4, layers=layers)
+
+
+@functools.cache
+def gains_of(neuron, layers):
+    return calibrate(case_of("any", neuron, layers))
+
+
+def wait_for_writers(seconds):
+    """In place of a sleep: the asynchronous adapter's threads have written when they have ended."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
+
+
+def proof_of(reference, neuron, layers=1):
+    source, _, name = reference.rpartition(":")
+    adapter = registry.load(f"{WRONG / source}:{name}" if source.endswith(".py") and "/" not in source else reference)
+    return prove(adapter, case_of(adapter.name, neuron, layers), gains_of(neuron, layers), sleep=wait_for_writers)
+
+
+@pytest.mark.parametrize(("fault", "neuron"), PLANTED, ids=lambda value: value)
+def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
+    proof = proof_of(fault, neuron)
+    assert not proof.passed
+    assert FAULTS[fault] in proof.reason
+
+
+@pytest.mark.parametrize("neuron", KINDS)
+@pytest.mark.parametrize("fault", STACKS)
+def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
+    proof = proof_of(fault, neuron, layers=3)
+    assert not proof.passed
+    assert STACKS[fault] in proof.reason
+
+
+@pytest.mark.parametrize("neuron", KINDS)
+@pytest.mark.parametrize("reference", [*TABLE["right"], registry.BUILT_IN["torch"]])
+def test_a_right_adapter_passes_every_stage(reference, neuron):
+    proof = proof_of(reference, neuron)
+    assert proof.passed, proof.reason
+    assert [stage.name for stage in proof.stages] == [
+        "small problem, fp32, spikes",
+        "small problem, fp32, time axis",
+        "own size, fp32",
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(WRONG.glob("*.py")), ids=lambda path: path.name)
+def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    here = {name: kind for name, kind in vars(module).items() if str(getattr(kind, "name", "")).startswith(("wrong-", "right-"))}
+    assert {f"{path.name}:{name}" for name in here} == {
+        reference for reference in [*FAULTS, *STACKS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
+    }
+    assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
+
+
+def test_a_fault_that_shows_only_at_the_own_size_is_found_there():
+    proof = proof_of("output.py:RightBelow128", "soft")
+    assert [stage.verdict.passed for stage in proof.stages] == [True, True, False]
+
+
+def test_the_first_failing_stage_ends_the_proof():
+    assert len(proof_of("output.py:Silent", "soft").stages) == 1

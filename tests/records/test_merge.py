@@ -1,0 +1,67 @@
+"""Records of many machines in one folder: grouped by machine, never in one ranking, nothing lost."""
+
+import json
+
+import pytest
+from support.synthetic import record, rounds
+
+from snnbench.records.merge import merge_folders
+from snnbench.records.rows import comparison_group
+from snnbench.records.store import read_records, write_record
+from snnbench.report.files import read_results
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two machines that did the same cases; the second is twice as fast."""
+    for machine, speed in (("m1", 1.0), ("m2", 0.5)):
+        for name, step in (("torch", 0.004), ("jax", 0.002)):
+            for size in (97, 193):
+                for one in rounds(name, step=step * speed, neurons=size, machine=machine):
+                    write_record(tmp_path / machine, one.model_copy(update={"done_key": machine}))
+        (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
+        (tmp_path / machine / f"environment-{machine}.json").write_text("{}")
+    return [tmp_path / "m1", tmp_path / "m2"]
+
+
+def test_machines_are_not_ranked_together(folders, tmp_path):
+    merged = merge_folders(folders, tmp_path / "all")
+    assert (merged.name, merged.remarks, merged.unreadable) == ("grid", [], [])
+    rows = read_results([tmp_path / "all"]).rows
+    machines = [row.first.machine["hash"] for row in rows]
+    assert machines == ["m1"] * 4 + ["m2"] * 4, "grouped by machine"
+    assert [(row.case.framework, row.rank) for row in rows] == [("jax", 1), ("torch", 2)] * 4
+    assert all(len({r.first.machine["hash"] for r in rows if comparison_group(r) == comparison_group(row)}) == 1 for row in rows)
+    assert {path.name for path in (tmp_path / "all").glob("*.json")} == {
+        "experiment.json",
+        "environment-m1.json",
+        "environment-m2.json",
+    }
+
+
+def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
+    old, new = record("jax", neurons=97), record("jax", neurons=97, step=0.001)
+    new = new.model_copy(update={"started_at": "2026-11-21T00:00:00+00:00"})
+    write_record(tmp_path / "one", old)
+    write_record(tmp_path / "two", new)
+    for order in (["one", "two"], ["two", "one"]):
+        out = tmp_path / "-".join(order)
+        merged = merge_folders([tmp_path / name for name in order], out)
+        assert read_records(out)[0] == [new]
+        (remark,) = merged.remarks
+        assert f"{new.case_id}, round 0, is there twice: the newest counts" in remark
+
+
+def test_different_experiments_have_no_common_config(folders, tmp_path):
+    (folders[1] / "experiment.json").write_text(json.dumps({"name": "other"}))
+    merged = merge_folders(folders, tmp_path / "all")
+    assert merged.name == "m1 + m2"
+    assert "of different experiments" in merged.remarks[0] and not (tmp_path / "all" / "experiment.json").exists()
+
+
+def test_a_damaged_record_is_named(folders, tmp_path):
+    damaged = next((folders[0] / "records").iterdir())
+    damaged.write_text("{")
+    merged = merge_folders(folders, tmp_path / "all")
+    assert any(str(damaged) in sentence for sentence in merged.unreadable)
+    assert len(read_records(tmp_path / "all")[0]) == 15

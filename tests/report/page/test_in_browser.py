@@ -1,0 +1,299 @@
+"""report.html in a real browser: nothing overlaps, is cut or empty, and filters, sorting, export and links work by clicks."""
+
+import csv
+import io
+import os
+import shutil
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from support.paths import ROOT
+from support.synthetic import HOSTILE, example, many, record, rounds
+
+from snnbench.records.rows import rows_of
+from snnbench.report.figures import read_published
+from snnbench.report.files import read_results
+from snnbench.report.page.page import html_text
+from snnbench.report.tables.csv import csv_text
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LOOK = (Path(__file__).parent / "look_at_page.js").read_text()
+"""Says in sentences what is wrong with a page as it is shown."""
+
+if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
+    pytest.skip("there is no chromium here (apt-get install chromium): the report is not looked at", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_intervals():
+    """How good intervals are is not looked at here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("snnbench.stats.RESAMPLES", 100)
+        yield
+
+
+@pytest.fixture(scope="module")
+def example_rows(quick_intervals):
+    return rows_of(example())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, example_rows):
+    """Paths of reports by name, each made when it is first asked for."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def published():
+        rows = rows_of([r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)])
+        return html_text(rows, "published", [], theirs=read_published(ROOT / "results" / "published" / "published.csv"))
+
+    def quickstart():
+        results = read_results([ROOT / "results" / "quickstart"])
+        return html_text(results.rows, "quickstart", [], results.sets)
+
+    def hostile():
+        refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
+        return html_text(rows_of([*rounds(HOSTILE, neurons=97), *rounds("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
+
+    makers = {
+        "quickstart": quickstart,
+        "published": published,
+        "hostile": hostile,
+        "example": lambda: html_text(example_rows, "example", []),
+        "many": lambda: html_text(rows_of(many()), "many", []),
+    }
+
+    def path(name: str) -> str:
+        target = folder / f"{name}.html"
+        if not target.exists():
+            target.write_text(makers[name](), encoding="utf-8")
+        return target.as_uri()
+
+    return path
+
+
+class Visit:
+    """A page that is open; what it complains about and asks for is kept in `heard`."""
+
+    def __init__(self, browser, url: str, width: int = 1400, scheme: str = "light"):
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
+        self.heard: list[str] = []
+        self.page.on("console", lambda said: self.heard.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: self.heard.append(f"dialog: {dialog.message}"))
+        allowed = (url.rpartition("/")[0], "data:", "blob:")
+        self.page.on("request", lambda asked: None if asked.url.startswith(allowed) else self.heard.append(asked.url))
+        self.open(url)
+
+    def open(self, url: str) -> None:
+        self.page.goto(url)
+        self.page.wait_for_selector("#cases.ready")
+
+    def draw(self, figure: str = "") -> None:
+        """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all."""
+        selector = f"[data-figure={figure}] .plot" if figure else ".plot"
+        self.page.evaluate("(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector)
+
+    def titles(self, figure: str) -> list[str]:
+        return self.page.locator(f"[data-figure={figure}] figcaption > span:first-child").all_inner_texts()
+
+    def words(self, figure: str) -> list[str]:
+        """The texts in a figure's first panel."""
+        return self.page.locator(f"[data-figure={figure}] .plot").first.locator("svg text").all_text_contents()
+
+    def lines(self) -> list[str]:
+        return self.page.locator("#cases tbody tr:visible th").all_inner_texts()
+
+    def saved(self, button: str) -> bytes:
+        self.draw()  # else a figure that comes into sight moves the button while it is aimed at
+        with self.page.expect_download() as download:
+            self.page.locator(button).first.click()
+        return Path(download.value.path()).read_bytes()
+
+
+@pytest.fixture
+def visit(browser, pages):
+    opened = []
+
+    def start(name: str, **how) -> Visit:
+        opened.append(Visit(browser, pages(name), **how))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.page.close()
+
+
+LOOKS = [
+    *[("quickstart", width, scheme) for width in (1400, 390) for scheme in ("light", "dark")],
+    ("example", 1400, "light"),
+    ("example", 390, "dark"),
+    ("published", 390, "light"),
+]
+
+
+@pytest.mark.parametrize("name, width, scheme", LOOKS)
+def test_nothing_overlaps_is_cut_or_empty(visit, name, width, scheme):
+    seen = visit(name, width=width, scheme=scheme)
+    seen.draw()
+    assert seen.page.locator(".plot").count() > 5
+    assert seen.page.evaluate(LOOK, [width, scheme]) == []
+    if width == 1400:
+        assert seen.page.evaluate("document.getElementById('cases').parentElement.scrollWidth <= 1400"), "the table is whole"
+    assert seen.heard == []
+
+
+def test_hostile_names_do_nothing_but_stand_there(visit):
+    seen = visit("hostile", width=390)
+    seen.draw()
+    seen.page.locator("[data-figure=times] .role-mark path").first.hover()
+    assert seen.page.locator("img").count() == 0 and "alert" in seen.page.locator("#cases").inner_text()
+    faults = seen.page.evaluate(LOOK, [390, "light"])
+    assert [fault for fault in faults if "evil" not in fault and "script" not in fault] == []  # nobody has room for such a name
+    assert seen.heard == []
+
+
+def test_the_look_sees_what_is_wrong(visit):
+    seen = visit("quickstart")
+    seen.draw()
+    spoil = """() => {
+      const texts = document.querySelectorAll(".plot svg text");
+      texts[1].setAttribute("transform", texts[0].getAttribute("transform"));
+      texts[1].parentNode.append(texts[0]);
+      document.querySelectorAll(".plot svg")[1].style.width = "120px";
+      document.querySelectorAll(".plot")[2].replaceChildren();
+      document.querySelector("#csv").style.cssText = "width: 20px; overflow: hidden; white-space: nowrap";
+      document.querySelector("main").insertAdjacentHTML("beforeend", '<div style="width: 3000px; height: 1px"></div>');
+    }"""
+    seen.page.evaluate(spoil)
+    found = "\n".join(seen.page.evaluate(LOOK, [1400, "dark"]))
+    for fault in ("overlaps", "is empty", "is cut", "wider than the window", "is not dark"):
+        assert fault in found, found
+
+
+def test_filters_and_links(visit, pages):
+    seen = visit("example")
+    everything = len(seen.lines())
+    seen.page.select_option("select[name=neuron]", "neuron soft")
+    seen.page.select_option("select[name=precision]", "bf16")
+    seen.page.select_option("select[name=time_steps]", "T = 500")
+    assert all("neuron soft · bf16" in title and "T = 500" in title for title in seen.titles("times"))
+    assert seen.titles("winners") == ["neuron soft · bf16 · step"]
+    assert 0 < len(seen.lines()) < everything and "24 of 192 cases" in seen.page.locator("#counted").inner_text()
+    seen.page.click("summary:has-text('frameworks')")
+    seen.page.click("#variants label:has-text('spikingjelly') input")
+    assert set(seen.lines()) == {"spikingjelly"} and len(seen.lines()) == 3
+    assert len(seen.titles("winners")) == 1, "who is fastest of all does not change with who is looked at"
+    seen.page.locator("nav a[href='#table']").click()
+    assert "#table&" in seen.page.url and "neuron=neuron+soft" in seen.page.url
+    link = seen.page.locator("#permalink").get_attribute("href")
+    again = visit("quickstart")
+    again.open(pages("example") + link)
+    assert again.lines() == seen.lines() and again.titles("times") == seen.titles("times")
+    seen.page.click("button[type=reset]")
+    assert len(seen.lines()) == everything and "neuron=" not in seen.page.url
+    assert seen.heard == again.heard == []
+
+
+def test_a_few_answers_are_found_by_looking(visit):
+    seen = visit("example")
+    for name, text in {"neuron": "neuron soft", "precision": "bf16", "neurons": "N = 1024", "time_steps": "T = 500"}.items():
+        seen.page.select_option(f"select[name={name}]", text)
+    seen.draw("winners")
+    seen.draw("launch")
+    winner = seen.words("winners")
+    assert "norse:compile" in winner and any("8 MiB" in word for word in winner)
+    launch = seen.words("launch")
+    assert "spikingjelly" in launch and {"yes", "no", "partly"} & set(launch)
+    missing = seen.page.locator("#cases tbody tr:visible", has_text="rockpool").inner_text()
+    assert "why rockpool is unsupported" in missing
+
+
+def test_phase_baseline_and_case(visit, example_rows):
+    seen = visit("example")
+    seen.page.select_option("select[name=phase]", "forward")
+    seen.page.select_option("select[name=baseline]", "torch")
+    seen.draw("times")
+    words = seen.words("times")
+    base = next(row for row in example_rows if row.case.framework_variant == "torch").estimates["forward"].median
+    fused = next(row for row in example_rows if row.case.framework_variant == "fused").estimates["forward"].median
+    assert "1.00×" in words and f"{fused / base:.2f}×" in words
+    case = seen.page.locator("#case")
+    options = case.locator("option").all_inner_texts()
+    case.select_option(index=5)
+    assert all(title.startswith(options[5]) for title in seen.titles("samples")) and len(seen.titles("samples")) == 3
+    assert "case=" in seen.page.url and seen.heard == []
+
+
+def test_sorting_by_click_and_by_keyboard(visit):
+    seen = visit("example")
+    seen.draw()  # else a figure that comes into sight moves the table while it is aimed at
+    seen.page.locator("th[data-column=step_s] button").click()
+    head = seen.page.locator("th[data-column=step_s]")
+    assert head.get_attribute("aria-sort") == "ascending"
+    steps = seen.page.evaluate("""() => [...document.querySelectorAll("#cases tbody tr")].filter((row) => !row.hidden)
+      .map((row) => valueOf(+row.dataset.row, "step_s"))""")
+    known = [step for step in steps if step is not None]
+    assert known == sorted(known) and len(known) > 50
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending" and seen.page.locator("th[aria-sort]").count() == 1
+    seen.page.locator("[data-view=memory]").press("Space")
+    assert seen.page.locator("th[data-column=step_peak_memory_bytes]").is_visible() and not head.is_visible()
+    seen.page.fill("#search", "N = 64 T = 500 neuron hard bf16 jax")
+    assert seen.lines() == ["jax"]
+    seen.page.fill("#search", "unsupported bf16")
+    assert set(seen.lines()) == {"rockpool"} and len(seen.lines()) == 12
+    assert seen.heard == []
+
+
+def test_what_is_saved_is_what_is_shown(visit, example_rows):
+    seen = visit("example")
+    seen.page.select_option("select[name=neurons]", "N = 256")
+    rows = [row for row in example_rows if row.case.neurons == 256]
+    saved = list(csv.DictReader(io.StringIO(seen.saved("#csv").decode())))
+    wanted = list(csv.DictReader(io.StringIO(csv_text(rows))))
+    assert len(saved) == len(wanted) and list(saved[0]) == list(wanted[0])
+    for got, meant in zip(saved, wanted, strict=True):
+        for column, value in meant.items():
+            same = got[column] == value or float(got[column]) == float(value)
+            assert same, (column, got[column], value)
+    assert seen.saved("[data-figure=times] .save button >> nth=0").startswith(b"\x89PNG")
+    drawing = seen.saved("[data-figure=times] .save button >> nth=1").decode()
+    assert drawing.startswith("<svg") and "spikingjelly" in drawing
+    assert "Time per call" in drawing and seen.titles("times")[0] in drawing
+    assert seen.heard == []
+
+
+def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
+    seen = visit("many")
+    clock = seen.page.context.new_cdp_session(seen.page)
+    clock.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy() -> float:
+        """Seconds of CPU that the page has taken: on a busy machine the clock on the wall says little."""
+        return {each["name"]: each["value"] for each in clock.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+
+    opened, start = busy(), perf_counter()
+    seen.open(seen.page.url)
+    seen.page.locator("[data-figure=winners] svg").first.wait_for()
+    wall, filtered = perf_counter() - start, busy()
+    opening = filtered if filtered < opened else filtered - opened  # a new document may count from zero
+    seen.page.select_option("select[name=precision]", "fp16")
+    seen.page.locator("[data-figure=winners] svg").first.wait_for()
+    filtering = busy() - filtered
+    print(f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: {filtering:.2f} s of CPU")
+    assert 0.05 < opening < 3 and 0 < filtering < 1
+    assert "400 of 2000" in seen.page.locator("#counted").inner_text()
+    seen.page.locator("#all").click()
+    assert len(seen.lines()) == 400 and seen.heard == []

@@ -1,0 +1,233 @@
+"""report.html: self-contained, escaped, nothing missing, nothing ranked that may not be, the numbers of results.csv."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from support.synthetic import HOSTILE, record, rounds, unmeasured
+
+from snnbench import units
+from snnbench.adapters.base.case import PHASES
+from snnbench.records.rows import rows_of
+from snnbench.report.coverage import KINDS, MEANINGS, Conditions
+from snnbench.report.page.page import html_text
+from snnbench.report.page.trust import trust
+from snnbench.report.tables.csv import columns_of
+from snnbench.status import STATUSES
+
+
+class Page(HTMLParser):
+    """Tables as lists of rows of cell texts, by the id of the section they are in, and every attribute seen."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tables: list[tuple[str, list[list[str]]]] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.tags: set[str] = set()
+        self.text, self.section, self._cell = "", "", False
+        self.scripts: list[str] = []
+        self._script = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "section":
+            self.section = dict(attrs).get("aria-labelledby", "")
+        elif tag == "script":
+            self.scripts.append("")
+            self._script = True
+        elif tag == "table":
+            self.tables.append((self.section, []))
+        elif tag == "tr":
+            self.tables[-1][1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][1][-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self._cell = False
+        elif tag == "script":
+            self._script = False
+
+    def handle_data(self, data):
+        if self._script:
+            self.scripts[-1] += data
+            return
+        self.text += data
+        if self._cell:
+            self.tables[-1][1][-1][-1] += data
+
+    def of(self, section: str) -> list[list[list[str]]]:
+        return [[[" ".join(cell.split()) for cell in row] for row in table] for name, table in self.tables if name == section]
+
+
+def page(records: list, name="experiment", unreadable=()) -> Page:
+    return Page(html_text(rows_of(records), name, list(unreadable)))
+
+
+def test_nothing_is_requested_from_anywhere_and_only_the_own_scripts_may_run():
+    text = html_text(rows_of(rounds("torch") + rounds("jax", reason=HOSTILE)), HOSTILE, [])
+    parsed = Page(text)
+    for tag, name, value in parsed.attributes:
+        if name in ("src", "href", "srcset", "data", "action", "poster", "background"):
+            assert value.startswith("#"), (tag, name, value)
+        assert not name.startswith("on"), (tag, name)
+    assert not parsed.tags & {"link", "img", "iframe", "object", "embed", "base"}
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert "url(" not in style and "@import" not in style and ":root" in style
+    policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
+    assert "default-src 'none'" in policy and "unsafe-eval" not in policy
+    scripts = policy[policy.index("script-src") :]
+    assert "unsafe-inline" not in scripts and scripts.count("'sha256-") == len(parsed.scripts) - 1  # all but the data
+
+
+def test_hostile_text_is_escaped_wherever_it_comes_from():
+    bad = record(HOSTILE, "check_failed", HOSTILE, passed=False)
+    warned = record(HOSTILE, neurons=512).model_copy(
+        update={"warnings": [HOSTILE], "stderr_tail": HOSTILE, "memory_meaning": HOSTILE}
+    )
+    for block in (warned.adapter, warned.environment, warned.machine, warned.facts, warned.measure):
+        block["hostile"] = HOSTILE
+    warned.facts["output_dtype"] = warned.machine["cpu"] = warned.environment["python"] = warned.adapter["version"] = HOSTILE
+    text = html_text(rows_of([bad, warned]), HOSTILE, [HOSTILE])
+    parsed = Page(text)
+    assert "<img src='http" not in text and not parsed.tags & {"img"}
+    assert text.count("<script") == text.count("</script") == len(parsed.scripts) == 5
+    quoted = [value for _, _, value in parsed.attributes if "script>" in value]
+    assert quoted and all(HOSTILE in value for value in quoted)  # whole inside one attribute: no quote got out
+    assert parsed.text.count(HOSTILE) >= 10
+    data = json.loads(parsed.scripts[0])
+    assert HOSTILE in data["variants"] and data["same"]["framework"] == HOSTILE
+
+
+def test_every_case_is_in_the_map_with_its_status_and_reason():
+    others = [status for status in STATUSES if status != "ok"]
+    records = [unmeasured(f"f-{status}", status, neurons=size) for status in others for size in (128, 256)] + rounds("torch")
+    parsed = page(records)
+    coverage, endings = parsed.of("coverage")
+    assert coverage[0] == ["framework", "N = 128", "N = 256"]
+    lines = {line[0]: line[1:] for line in coverage[1:]}
+    assert lines == {f"f-{status}": [status, status] for status in others} | {"torch": ["–", "ok #1"]}
+    titles = [value for tag, name, value in parsed.attributes if (tag, name) == ("td", "title")]
+    for status in others:
+        for size in (128, 256):
+            assert f"f-{status} · N = {size}: {status}: why f-{status} is {status}" in titles
+        assert [f"f-{status}", status, f"why f-{status} is {status}", "N = 128 N = 256", ""] in endings
+    assert {*STATUSES} == {*KINDS} == {*MEANINGS}
+
+
+def lines_of(parsed: Page) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """The table of all cases: its headings, and each line by its framework."""
+    head, *lines = parsed.of("table")[0]
+    return head, {line[0]: dict(zip(head, line, strict=True)) for line in lines}
+
+
+def test_numbers_are_those_of_the_csv():
+    rows = rows_of(rounds("torch") + rounds("jax", step=0.011))
+    _, lines = lines_of(Page(html_text(rows, "experiment", [])))
+    for row in rows:
+        values, shown = columns_of(row), lines[row.case.framework_variant]
+        assert shown["#"] == str(values["rank"]) and shown["× best"] == f"{values['ratio']:.2f}"
+        assert shown["95 % interval"] == f"{units.seconds(values['step_lo_s'])} – {units.seconds(values['step_hi_s'])}"
+        assert {phase: shown[phase] for phase in PHASES} == {phase: units.seconds(values[f"{phase}_s"]) for phase in PHASES}
+        for phase in PHASES:
+            for kind, word in (("peak", "peak"), ("extra", "beyond")):
+                assert shown[f"{phase} {word}"] == units.size(values[f"{phase}_{kind}_memory_bytes"]) != ""
+        for name in ("import", "build", "compile", "first call"):
+            assert shown[name] == units.seconds(values[f"{name.replace(' ', '_')}_s"]) != ""
+        assert shown["until return"] == units.share(values["step_enqueue_s"] / values["step_s"]) == "50.0%"
+        assert shown["of the floor"] == units.share(values["roofline"])
+        assert sum(map(int, shown["samples"].split(" + "))) == values["samples"] and shown["samples"].count("+") == 1
+        assert [shown[name] for name in ("verdict", "wrong decisions", "spikes that differ")] == ["proved", "0.0001 %", "0 %"]
+        assert shown["gradient error"] == units.error(values["grad_error"]) == "4.8e-07"
+        assert [shown["firing rate"], shown["output"]] == [units.share(values["firing_rate"]), values["output_dtype"]]
+        assert [shown["meaning"], shown["status"], shown["reason"]] == [values["memory_meaning"], "ok", ""]
+
+
+def test_a_screen_reader_finds_captions_scopes_and_buttons():
+    text = html_text(rows_of(rounds("torch") + rounds("jax", neurons=97)), "experiment", [])
+    for table in re.findall(r'<table id="cases".*?</table>', text, re.S):
+        assert "<caption>" in table and 'scope="row"' in table
+        heads = re.findall(r"<th [^>]*scope=.col.[^>]*>\s*(<\w+)", table[: table.index("</thead>")])
+        assert heads and set(heads) == {"<button"}  # a heading sorts, so that the keyboard must reach it
+
+
+def test_what_may_not_be_ranked_has_no_rank_and_says_why():
+    broken = record("norse", "timeout", "no end after 600 s")
+    refused = record("spyx", "check_failed", "decays once too often", passed=False)
+    lost = record("sinabs", round=1)  # the record of its proof is gone
+    parsed = page([*rounds("torch"), broken, refused, lost])
+    _, lines = lines_of(parsed)
+    assert {name: line["#"] for name, line in lines.items()} == {"torch": "1", "norse": "", "spyx": "", "sinabs": ""}
+    assert (lines["norse"]["step"], lines["norse"]["forward"]) == ("timeout", "1.63 ms")  # its good phase is shown
+    assert not lines["spyx"]["forward"] and lines["spyx"]["reason"] == "decays once too often"  # a wrong network's is not
+    assert not lines["sinabs"]["step"] and "no proof" in lines["sinabs"]["reason"]
+    assert "decays once too often" in parsed.text.split("Refused")[-1]
+    assert ["sinabs", "ok, not ranked"] in parsed.of("coverage")[0]
+
+
+def test_the_trust_box_says_what_the_data_say():
+    noisy = rounds("jax", step=0.011)
+    for each in noisy:
+        each.parts["step"].samples.stop_reason = "budget"
+    slow = record("spyx", step=0.012).model_copy(update={"overhead_s": 0.75})
+    records = [*rounds("torch"), *noisy, slow, record("norse", "implausible", "too fast")]
+    text = " ".join(page(records, unreadable=["x.json is not a record"]).text.split())
+    for sentence in (
+        "3 of 4 cases ranked.",
+        "1 case refused as faster than the hardware allows (implausible).",
+        "Not converged (1 of 3 ranked rows)",
+        "CPU time of the process, all threads",
+        "took 160 ms (median) and at most 750 ms per case and round",
+        "Starting a process that does nothing takes 120 ms",
+        "Left out: 1 file that could not be read.",
+        "x.json is not a record",
+    ):
+        assert sentence in text
+    assert "refused because the proof failed" not in text
+
+
+def test_a_flag_of_most_rows_is_a_reason_to_doubt():
+    flagged = [r for name in ("jax", "torch", "norse") for r in rounds(name)]
+    for each in flagged[:4]:
+        each.parts["step"].samples.stop_reason = "budget"
+    rows = rows_of(flagged)
+    columns = {id(row): columns_of(row) for row in rows}
+    (told,) = [one for one in trust(rows, Conditions(rows), columns, [], []) if one["text"].startswith("Not converged (2 of 3")]
+    assert told["kind"] == "doubt"
+    columns[id(rows[0])]["quality"] = columns[id(rows[1])]["quality"] = ""
+    assert "doubt" not in [one["kind"] for one in trust(rows, Conditions(rows), columns, [], [])]
+
+
+@pytest.mark.parametrize("longer, flagged", [(1.005, False), (1.3, True)])
+def test_a_step_that_surely_takes_less_than_its_backward_is_flagged(longer, flagged):
+    def with_backward(record):
+        samples = record.parts["step"].samples
+        wall = [longer * seconds for seconds in samples.wall]
+        backward = record.parts["backward"].model_copy(update={"samples": samples.model_copy(update={"wall": wall})})
+        return record.model_copy(update={"parts": {**record.parts, "backward": backward}})
+
+    (row,) = rows_of([with_backward(record) for record in rounds("torch")])
+    assert ("phases_disagree" in row.quality()) == flagged
+
+
+def test_the_floor_is_one_for_all_rows_of_a_group():
+    def with_floor(record, seconds):
+        step = record.parts["step"].model_copy(update={"floor_s": seconds})
+        return record.model_copy(update={"parts": {**record.parts, "step": step}})
+
+    low = [with_floor(record, seconds) for record, seconds in zip(rounds("jax"), (3e-4, 1e-4), strict=True)]
+    rows = rows_of(low + [with_floor(record, 2e-4) for record in rounds("torch")] + rounds("norse", neurons=97))
+    assert {row.case.framework: row.floors["step"] for row in rows} == pytest.approx(
+        {"jax": 1e-4, "torch": 1e-4, "norse": 2.8e-4}
+    )
+
+
+@pytest.mark.parametrize("records", [[], [unmeasured("torch", "crash")]])
+def test_little_or_nothing_to_show(records):
+    parsed = page(records)
+    assert "experiment" in parsed.text
+    assert not re.search(r"\b(nan|None|inf)\b", parsed.text)

@@ -1,0 +1,37 @@
+"""results.csv keeps its columns, their order and their units: people's scripts read it."""
+
+import csv
+import io
+import json
+
+from support.paths import GOLDEN
+
+from snnbench.records.record import Record
+from snnbench.records.rows import rows_of
+from snnbench.report.tables.csv import COLUMNS, csv_text
+
+
+def text() -> str:
+    """What is made of a proved row and of a native one."""
+    paths = (GOLDEN / "record-1.json", GOLDEN / "record-native-1.json")
+    return csv_text(rows_of([Record.model_validate(json.loads(path.read_text())) for path in paths]))
+
+
+def test_the_golden_records_give_the_golden_table():
+    """Whoever changes a column changes that file, on purpose: `python tests/report/tables/test_csv.py` writes it anew."""
+    assert text() == (GOLDEN / "results-1.csv").read_text()
+
+
+def test_of_a_native_neuron_nothing_is_said_that_only_an_oracle_knows():
+    native, proved = csv.DictReader(io.StringIO(text()))
+    assert (native["neuron"], proved["neuron"]) == ("native", "soft")
+    for column in ("rank", "ratio", "grad_error", "wrong_decisions", "spike_mismatch", "neuron_decay"):
+        assert native[column] == "" and proved[column] != "", column
+    for column in ("native", "input_scale"):
+        assert native[column] != "" and proved[column] == "", column
+    assert float(native["firing_rate"]) > 0 and native["proved"] == "true"
+    assert list(native) == COLUMNS and len(set(COLUMNS)) == len(COLUMNS)
+
+
+if __name__ == "__main__":
+    (GOLDEN / "results-1.csv").write_text(text())

@@ -1,0 +1,58 @@
+"""The tables and texts that people and logs see, on terminals of all kinds."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.paths import ROOT
+
+from snnbench.records.rows import comparison_group
+from snnbench.report.files import read_results
+from snnbench.report.tables.terminal import print_tables
+
+COMMAND = Path(sys.executable).with_name("snnbench")
+RESULTS = ROOT / "results" / "quickstart"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return read_results([RESULTS]).rows
+
+
+def printed(rows, width) -> str:
+    stream = io.StringIO()
+    print_tables(rows, Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [50, 62, 80, 100, 140])
+def test_what_fits_is_whole(rows, width):
+    text = printed(rows, width)
+    assert "…" not in text
+    for line in text.splitlines():
+        assert len(line.rstrip()) <= width
+    for row in rows:
+        if row.rank:
+            assert re.search(rf"^ +{row.rank} +{re.escape(row.case.framework_variant)} ", text, re.M)
+
+
+def test_rows_measured_on_other_cores_are_not_ranked_together(rows):
+    first, second = rows[:2]
+    assert comparison_group(first) == comparison_group(second)
+    more = second.first.model_copy(update={"measure": {**second.first.measure, "threads": 2}})
+    assert comparison_group(first) != comparison_group(type(second)(second.case, [more]))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([COMMAND, "report", RESULTS, "--out", tmp_path], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"rockpool" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results.csv"]
+    assert "×" in (tmp_path / "report.html").read_text(encoding="utf-8")

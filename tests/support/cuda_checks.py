@@ -1,0 +1,126 @@
+"""Calls of the CUDA spelling, run on a CPU and held against the reference."""
+
+from dataclasses import replace
+
+import torch
+from support import cuda_emulation
+
+from snnbench.kernels.lif import reference
+from snnbench.kernels.lif.contract import Backward, Forward
+from snnbench.kernels.lif.cuda import launch
+from snnbench.kernels.work import CHECKPOINT_STEPS
+
+ROUNDING = {torch.float32: 0, torch.float16: 2**-11, torch.bfloat16: 2**-8}
+"""Relative error of storing a number, by type."""
+
+GUARD = 64
+UNTOUCHED = 77.0
+
+
+def guarded(like: torch.Tensor, dtype=None) -> torch.Tensor:
+    """An output with the strides of `like` inside a larger buffer, all of it filled with a number that must stay outside."""
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(like.shape, like.stride(), strict=True))
+    buffer = torch.full((extent + 2 * GUARD,), UNTOUCHED, dtype=dtype or like.dtype)
+    return buffer.as_strided(like.shape, like.stride(), GUARD)
+
+
+def assert_untouched(output: torch.Tensor | None) -> None:
+    if output is not None:
+        buffer = output.as_strided((output.untyped_storage().nbytes() // output.element_size(),), (1,), 0).clone()
+        inside = torch.zeros_like(buffer, dtype=torch.bool)
+        inside.as_strided(output.shape, output.stride(), GUARD).fill_(True)
+        assert (buffer[~inside] == UNTOUCHED).all(), "something was written beside an output"
+
+
+def dense_like(x: torch.Tensor, dtype=None) -> torch.Tensor:
+    return torch.empty_like(x, dtype=dtype)
+
+
+def currents(*shape: int, dtype=torch.float32, seed: int = 0) -> torch.Tensor:
+    """Currents that make the neurons fire in about a third of the steps."""
+    return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.8 + 0.4).to(dtype)
+
+
+def channel(values_from: int, x: torch.Tensor, dim: int) -> torch.Tensor:
+    """One number a channel, near 1, expanded over a step of x."""
+    shape = [1] * (x.dim() - 1)
+    shape[dim] = x.shape[1:][dim]
+    values = 1 + 0.3 * torch.randn(shape[dim], generator=torch.Generator().manual_seed(values_from))
+    return values.view(shape).expand(x.shape[1:])
+
+
+def forward_call(spec, x, spikes_dtype=torch.float32, bits=False, trace=True, checkpoints=True, **given) -> Forward:
+    spikes = dense_like(x, spikes_dtype)
+    if bits:
+        spikes = torch.empty(*x.shape[:-1], (x.shape[-1] + 7) // 8, dtype=torch.uint8)
+    chunks = -(-len(x) // CHECKPOINT_STEPS)
+    return Forward(
+        spec=spec,
+        currents=x,
+        spikes=guarded(spikes),
+        bits=bits,
+        final_state=guarded(dense_like(x[0], torch.float32)),
+        trace=guarded(dense_like(x)) if trace else None,
+        checkpoints=guarded(dense_like(x[:chunks], torch.float32)) if checkpoints else None,
+        **{"state": None, "scale": None, "shift": None, **given},
+    )
+
+
+def check_forward(spec, x, **options) -> Forward:
+    """Run a call both ways: every bit must agree, and nothing may be written beside the outputs."""
+    found, expected = forward_call(spec, x, **options), forward_call(spec, x, **options)
+    launch.forward(found, cuda_emulation.launch)
+    reference.forward(expected)
+    for name in ("spikes", "final_state", "trace", "checkpoints"):
+        a, b = getattr(found, name), getattr(expected, name)
+        assert (a is None and b is None) or torch.equal(a.nan_to_num(nan=5.5), b.nan_to_num(nan=5.5)), name
+        assert_untouched(a)
+    return expected
+
+
+def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", "sum_by_current"), **given) -> None:
+    """Run a backward call as CUDA's source says, and as the reference does in double precision."""
+    channels = {name: given.get(name) for name in ("scale", "shift")}
+    kept = forward_call(spec, x, **channels)
+    reference.forward(kept)
+    doubled = {name: double(value) for name, value in {**channels, **given}.items()}
+    kept_double = forward_call(spec, x.double(), **{name: doubled[name] for name in channels})
+    kept_double = replace(
+        kept_double, checkpoints=kept_double.checkpoints.double(), final_state=torch.empty(x.shape[1:]).double()
+    )
+    reference.forward(kept_double)
+    assert torch.equal(kept.spikes, kept_double.spikes.float()), "a threshold is met within rounding: choose another seed"
+
+    outputs = {
+        "grad_currents": x,
+        **dict.fromkeys(("grad_state", "sum_error", "sum_by_current"), dense_like(x[0], torch.float32)),
+    }
+
+    def call(currents, checkpoints, inputs, dtype):
+        absent = ("scale", "shift", "grad_spikes", "grad_trace", "grad_final", "center", "mix")
+        return Backward(
+            spec=spec,
+            currents=currents,
+            checkpoints=checkpoints,
+            **{name: None for name in absent} | inputs,
+            **{name: guarded(dense_like(like, dtype)) if name in needed else None for name, like in outputs.items()},
+        )
+
+    found, expected = call(x, kept.checkpoints, given, None), call(x.double(), kept_double.checkpoints, doubled, torch.float64)
+    launch.backward(found, cuda_emulation.launch)
+    reference.backward(expected)
+    for name in needed:
+        a, b = getattr(found, name), getattr(expected, name)
+        error = (a.double() - b).norm() / b.norm().clamp_min(1e-30)
+        assert error <= 1e-6 + ROUNDING[a.dtype], f"{name}: {error:.2e}"
+        assert_untouched(a)
+
+
+def double(value):
+    if isinstance(value, tuple):
+        return tuple(v.double() for v in value)
+    return None if value is None else value.double()
+
+
+def upstream(x: torch.Tensor, seed: int = 9, dtype=torch.float32) -> torch.Tensor:
+    return torch.randn(x.shape, generator=torch.Generator().manual_seed(seed)).to(dtype)

@@ -1,0 +1,107 @@
+"""Made-up records of the shape that a run writes, for tests of what is derived from records."""
+
+from snnbench.adapters.base.case import PHASES, Case
+from snnbench.experiment.planned_case import case_id
+from snnbench.kernels.spec import NEURONS
+from snnbench.records.record import Record
+
+HOSTILE = """</script><script>alert("x")</script><img src='http://evil.example/x.png' onerror=alert(1)>{{ 7*7 }}"""
+WATCHED = {"at": [99.0, 100.01, 100.03], "mhz": [3100.0, 3050.0, 2900.0]}
+SHARES = dict(zip(PHASES, (0.4, 0.5, 1.0, 0.3), strict=True))
+
+
+def samples(seconds: float, count: int = 20, device: str = "cpu") -> dict:
+    wall = [seconds * (1 + 0.01 * (i % 5)) for i in range(count)]
+    at = [sum(wall[:i]) for i in range(count)]
+    clock = "process" if device == "cpu" else "events"
+    clocks = {"wall": wall, "enqueue": [0.5 * s for s in wall], "device": wall, "at": at, "began": 100.0, "device_clock": clock}
+    return clocks | {"warm_up_calls": 3, "warm_up_converged": True, "stop_reason": "converged"}
+
+
+def record(
+    framework="torch", status="ok", reason=None, round=0, step=0.004, machine="m1", passed=True, count=20, **case
+) -> Record:
+    """A record as a run writes it; of one that is not ok only the forward phase went well."""
+    case = Case(framework, **case)
+    parts = {name: {"status": "ok", "seconds": 0.25} for name in ("import", "build", "first_call")}
+    for phase, share in SHARES.items():
+        good = status == "ok" or phase == "forward"
+        timed = {"status": "ok", "samples": samples(share * step, count, case.device), "floor_s": 0.07 * share * step}
+        parts[phase] = timed if good else {"status": status, "reason": reason}
+    findings = [] if passed else [reason]
+    errors = {"weight": 4.5e-7, "bias": 4.2e-7, "input": 4.8e-7}
+    stage = {"findings": findings, "wrong_decisions": 1e-6, "errors": errors, "firing_rate": 0.151, "grad_error": 4.8e-7}
+    stages = [{"name": f"own size, {case.precision}", "passed": passed, **stage}]
+    weighed = {p: {"peak_bytes": case.neurons << 13, "extra_bytes": case.neurons << 11, "reserved_bytes": None} for p in PHASES}
+    return Record(
+        snnbench="0.1.0",
+        case_id=case_id(case),
+        case=case.as_dict(),
+        round=round,
+        done_key="k",
+        status=status,
+        reason=reason,
+        parts=parts,
+        facts={"output_dtype": "float32", "spike_mismatch": 0.0, "compile_s": 0.1},
+        proof=None if round else {"passed": passed, "reason": None, "stages": stages, "gains": [1.134]},
+        memory={} if round else weighed,
+        memory_meaning="XLA allocated" if framework == "jax" else "host resident",
+        adapter={"name": framework, "version": "1.0", "reference": "a:B", "source_sha256": "c" * 64},
+        environment={"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]},
+        machine={"cpu": "AMD EPYC", "usable_threads": 2, "memory_bytes": 2**34, "gpus": [], "hash": machine},
+        measure={"rounds": 2, "rel_ci": 0.01, "budget": 2.0, "timeout": 120.0, "host_memory": 2**34, "threads": 0},
+        monitor={
+            "null_s": 0.12,
+            "foreign_cores": 0.02,
+            "watched": WATCHED,
+        },
+        started_at="2026-11-20T13:31:34+00:00",
+        duration_s=2.0,
+        overhead_s=0.16,
+    )
+
+
+def unmeasured(framework: str, status: str, **case) -> Record:
+    """What is left of a case that ended before anything was timed."""
+    empty = {"parts": {}, "facts": {}, "proof": None, "memory": {}, "memory_meaning": None, "overhead_s": None, "monitor": {}}
+    return record(framework, status, f"why {framework} is {status}", **case).model_copy(update=empty)
+
+
+def rounds(framework: str, **fields) -> list[Record]:
+    return [record(framework, round=round, **fields) for round in (0, 1)]
+
+
+def example() -> list[Record]:
+    """The shape of configs/example.toml: sizes and precisions, two neurons, one missing row, one framework that hardly scales."""
+    records = []
+    speeds = {"fused": 1.0, "jax": 1.3, "torch": 2.2, "norse": 3.1, "spikingjelly": 2.6, "snntorch": 4.0}
+    for neuron in ("soft", "hard"):
+        for precision, gain in (("fp32", 1.0), ("bf16", 0.7)):
+            for steps in (100, 500):
+                for size in (64, 256, 1024):
+                    case = {"neuron": NEURONS[neuron], "precision": precision, "time_steps": steps, "neurons": size}
+                    for place, (name, slow) in enumerate(speeds.items()):
+                        issued, worked = 2e-5 * slow * steps, gain * (1 + 0.1 * place) * 4e-12 * steps * 16 * size**2
+                        records += rounds(name, step=issued + worked * (3 - slow / 2), **case)
+                    records.append(unmeasured("rockpool", "unsupported", **case))
+                    slow = {"mode": "compile", **case}
+                    records += rounds("norse", step=1.1e-5 * steps + 5e-12 * steps * 16 * size**2, **slow)
+    records[-1] = record("norse", "timeout", "no end after 600 s, stopped in part 'backward'", mode="compile", **case)
+    return records[:-2] + records[-1:]
+
+
+def many(cases: int = 2000) -> list[Record]:
+    """At least this many cases: twenty variants at a hundred conditions."""
+    names = [(name, mode) for name in "abcdefghij" for mode in ("eager", "compile")]
+    found = []
+    for index in range(-(-cases // len(names))):
+        neurons, steps, precision = (
+            128 << index % 5,
+            (10, 50, 100, 500)[index // 5 % 4],
+            ("fp32", "bf16", "fp16", "tf32", "amp-bf16")[index // 20],
+        )
+        for place, (name, mode) in enumerate(names):
+            sizes = {"neurons": neurons, "time_steps": steps, "precision": precision, "mode": mode}
+            step = 1e-7 * steps * (neurons + 100 * place)
+            found.append(record(f"framework-{name}", step=step, **sizes))
+    return found

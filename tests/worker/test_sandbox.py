@@ -1,0 +1,116 @@
+"""A worker neither installs anything nor reaches the network, and an attempt is named even if its refusal was swallowed."""
+
+import os
+from pathlib import Path
+
+import pytest
+from support.paths import FAULTY
+
+from snnbench.adapters import registry
+from snnbench.environments.recipes import load_recipes
+from snnbench.executors.launch import launch
+from snnbench.executors.surroundings import worker_environment
+
+SWALLOWED = """
+from contextlib import suppress
+from snnbench.adapters.base import Adapter
+from snnbench.worker.limits import ATTEMPTS
+with suppress(Exception):
+    {attempt}
+raise RuntimeError(f"attempts: {{ATTEMPTS}}")
+"""
+ATTEMPTS = {
+    "pip as a module": "import subprocess, sys; subprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])",
+    "pip by its name": "import subprocess; subprocess.Popen(['pip3', 'install', 'x'])",
+    "pip by its version": "import subprocess; subprocess.Popen(['pip3.11', 'install', 'x'])",
+    "pip by its path": "import subprocess; subprocess.call(['/usr/bin/pip', 'install', 'x'])",
+    "pip in a shell": "import subprocess; subprocess.run('pip install x', shell=True)",
+    "pip after a shell's and": "import os; os.system('cd / && python -m pip install x')",
+    "pip by exec": "import os; os.execvp('pip', ['pip', 'install', 'x'])",
+    "pip by spawn": "import os; os.posix_spawn('/usr/bin/pip', ['pip', 'install', 'x'], os.environ)",
+    "conda": "import subprocess; subprocess.run(['conda', 'install', 'x'])",
+    "uv": "import subprocess; subprocess.run(['uv', 'pip', 'install', 'x'])",
+    "pip by the name of a compiler": "import os, subprocess, tempfile; link = tempfile.gettempdir() + '/g++';"
+    " os.symlink('/bin/true', link); subprocess.run([link, '-m', 'pip', 'install', 'x'])",
+    "pip after a compiler": "import subprocess; subprocess.run('g++ --version && pip install x', shell=True)",
+    "pip inside the process": "import runpy, sys; sys.argv = ['pip', '--version']; runpy.run_module('pip', run_name='__main__')",
+}
+CONNECTIONS = {
+    "a connection": "import socket; socket.socket().connect(('192.0.2.1', 80))",
+    "a connection that only tells an error": "import socket; socket.socket().connect_ex(('192.0.2.1', 80))",
+    "a web page": "import urllib.request; urllib.request.urlopen('http://192.0.2.1:80/', timeout=5)",
+    "the newer internet": "import socket; socket.socket(socket.AF_INET6).connect(('2001:db8::1', 80))",
+    "a datagram": "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 80))",
+}
+ALLOWED = {
+    "another program": "import subprocess; subprocess.run(['true'])",
+    "a compiler": "import subprocess; subprocess.run(['cc', '--version'], check=True)",
+    "a compiler, whatever its files are called": "import subprocess; subprocess.run(['c++', '-I/opt/conda', 'pip'])",
+    "a file called pip-list": "import subprocess; subprocess.run(['true', 'pip-list.txt'])",
+    "a local socket": "import socket; a, b = socket.socketpair(); a.send(b'x')",
+}
+
+
+def told(tmp_path, attempt):
+    """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
+    (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
+    job = {"references": [f"{tmp_path / 'mine.py'}:Mine"], "cases": []}
+    outcome = launch("describe", job, tmp_path / "scratch", 30, 4 << 30, worker_environment("cpu", 1))
+    return outcome.answer("describe")["adapters"][0]["error"]
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_an_installation_is_refused_and_named(tmp_path, attempt):
+    assert "attempts: ['a package installation" in told(tmp_path, ATTEMPTS[attempt])
+
+
+@pytest.mark.parametrize("attempt", CONNECTIONS)
+def test_a_connection_is_refused_and_named(tmp_path, attempt):
+    error = told(tmp_path, CONNECTIONS[attempt])
+    assert "attempts: ['a network connection to " in error
+    assert ":80'" in error
+
+
+@pytest.mark.parametrize("attempt", ALLOWED)
+def test_other_things_are_not_taken_for_it(tmp_path, attempt):
+    assert "attempts: []" in told(tmp_path, ALLOWED[attempt])
+
+
+def test_the_package_that_runs_pip_when_imported_cannot_be(tmp_path):
+    assert "attempts: []" in told(tmp_path, "import samna")
+    error = told(tmp_path, "import sys; ATTEMPTS.append(repr(sys.modules['samna']))")
+    assert "attempts: ['None']" in error
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux only")
+def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
+    look = "import os, resource; ATTEMPTS.extend([os.environ[k] for k in ('OMP_NUM_THREADS', 'JAX_PLATFORMS', 'PIP_NO_INDEX',"
+    look += " 'CUDA_VISIBLE_DEVICES', 'TMPDIR')] + [resource.getrlimit(resource.RLIMIT_DATA)[0], os.getsid(0) == os.getpid()])"
+    error = told(tmp_path, look)
+    assert f"attempts: ['1', 'cpu', '1', '', '{tmp_path / 'scratch'}', {4 << 30}, True]" in error
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_the_proof_alone_does_not_pass_who_tries(snnbench):
+    """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not call the same adapter right."""
+    sizes = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
+    ended = snnbench("check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *sizes)
+    assert ended.exit_code == 3
+    assert "tried to start a network connection to 192.0.2.1:80" in ended.stdout
+
+
+def in_environments():
+    return [name for recipe in load_recipes().values() for name in recipe.adapters]
+
+
+@pytest.mark.frameworks
+def test_no_built_in_framework_tries_anything(snnbench):
+    """All of them for real, at a tiny size: imported, proved, weighed and timed."""
+    grid = 'neurons = [11]\ntime_steps = [13]\nbatch = [2]\ndevice = ["cpu"]'
+    ended = snnbench.run(snnbench.config(["all"], grid=grid, measure='budget = "20ms"\ntimeout = "2m"'))
+    statuses = {record["case"]["framework"]: record["status"] for record in ended.records}
+    cannot = {"bindsnet": "unsupported", "snntorch-ipu": "unsupported"}
+    assert statuses == {name: "ok" for name in set(registry.BUILT_IN) - set(in_environments())} | cannot
+    assert not any("sandbox" in record["parts"] for record in ended.records)
+    assert ended.exit_code == 0
+    assert Path(ended.folder / "report.html").exists()
