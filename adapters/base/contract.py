@@ -9,6 +9,7 @@ import numpy as np
 from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
+from .network import Network
 
 
 class Unsupported(Exception):
@@ -19,12 +20,18 @@ class BuildFailed(Exception):
     """A base class raises this, with the compiler's complaint as its text, when a framework cannot be compiled."""
 
 
+Parameters = dict[str, dict[str, np.ndarray]]
+"""float32 arrays by node and name (weight, bias, recurrent), of the shapes that `Network.parameters` has."""
+
+
 @dataclass
 class Gradients:
-    """Gradients of one call as float32 arrays: weights (outputs, inputs) and biases (outputs,) by layer, input (T, B, K)."""
+    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features).
 
-    weights: list[np.ndarray]
-    biases: list[np.ndarray]
+    What a program should have given and did not is None; so is the input's where the case asks for none.
+    """
+
+    parameters: dict[str, dict[str, np.ndarray | None]]
     input: np.ndarray | None
 
 
@@ -88,7 +95,7 @@ class Adapter(ABC):
         """`current_scale`, for constructions that scale differently; a native neuron keeps the scaling of its framework."""
         return 1.0 if case.native else self.current_scale(case.neuron)
 
-    def refuses(self, case: Case) -> str | None:
+    def refuses(self, case: Case, network: Network) -> str | None:
         """`supports` plus what the harness itself can tell from the declarations above."""
         if case.construction not in self.constructions:
             return f"{self.name} has no construction {case.construction!r} (it has {', '.join(self.constructions)})"
@@ -119,8 +126,8 @@ class Adapter(ABC):
         """Set the framework's global switches (threads, TF32, matmul precision) for this case."""
 
     @abstractmethod
-    def program(self, case: Case) -> "Program":
-        """Build the network of `case` on its device, weights not yet loaded."""
+    def program(self, case: Case, network: Network) -> "Program":
+        """Build `network` as `case` asks on its device, parameters not yet loaded."""
 
 
 class Program(ABC):
@@ -134,8 +141,8 @@ class Program(ABC):
     the last ones only, and a framework may not need the others."""
 
     @abstractmethod
-    def load(self, weights: list[np.ndarray], biases: list[np.ndarray | None]) -> None:
-        """Set weights (outputs, inputs) and biases (outputs,), float32, layer by layer."""
+    def load(self, parameters: Parameters) -> None:
+        """Set all parameters of the network."""
 
     @abstractmethod
     def put_input(self, array: np.ndarray) -> Any:
@@ -143,7 +150,7 @@ class Program(ABC):
 
     @abstractmethod
     def put_upstream(self, array: np.ndarray, result: Any) -> Any:
-        """Move the float32 (T, B, N) gradient of the loss by the spikes to the device, in the dtype of `result`'s spikes."""
+        """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of `result`'s."""
 
     @abstractmethod
     def forward(self, x: Any) -> Any:
@@ -166,8 +173,17 @@ class Program(ABC):
         """Return once everything in `result` is computed."""
 
     @abstractmethod
-    def spikes(self, result: Any) -> list[np.ndarray]:
-        """Spikes as new float32 arrays (T, B, N): of every layer for a forward result, of the last for inference."""
+    def spikes(self, result: Any) -> dict[str, np.ndarray]:
+        """Spikes as new float32 arrays (T, B, *features) by neuron: of all for a forward's result, of those that an inference
+        hands out, the last at least."""
+
+    @abstractmethod
+    def output(self, result: Any) -> np.ndarray:
+        """The value of the network's last node as a new float32 array."""
+
+    def statistics(self) -> dict[str, dict[str, np.ndarray]]:
+        """Running `mean` and `variance` of every norm, by node."""
+        return {}
 
     @abstractmethod
     def gradients(self, result: Any) -> Gradients:

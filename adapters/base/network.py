@@ -1,0 +1,204 @@
+"""A network as data: named nodes in the order in which they are computed.
+
+The oracle, the programs of torch and JAX, the floor and the limits read this one description. The values that flow along the
+nodes are (T, B, *features): T time steps, B batch items, features (N,) or (C, H, W).
+
+    Network((5,), (
+        Node("linear1", "linear", ("input",), {"outputs": 7}),
+        Node("neuron1", "neuron", ("linear1",), {"neuron": NeuronSpec()}),
+    ))
+
+kind        what it computes
+linear      x · weightᵀ + bias
+conv        2-d cross-correlation with zero padding, square kernel, plus bias
+norm        batch norm of a training step: mean and biased variance over T, B, H, W; running statistics take the unbiased one
+max_pool    maximum over square windows; of equal values the first in row-major order has the gradient
+avg_pool    mean over square windows
+flatten     (C, H, W) → (C·H·W,)
+add         the sum of two nodes
+mean_time   the mean over time: T becomes 1
+neuron      spikes of its currents. With `recurrent`, s[t-1] · recurrentᵀ is added to the currents of step t. With `potentials`
+            it hands out v, the potentials before the spike, in place of the spikes s, which still reset it
+
+A linear or conv in front of a norm has no bias: the norm takes it away again, and its gradient, exactly 0, cannot be judged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+INPUT = "input"
+"""The name under which nodes read the network's input."""
+
+REQUIRED = "required"
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "linear": {"outputs": REQUIRED, "bias": True},
+    "conv": {"outputs": REQUIRED, "kernel": REQUIRED, "stride": 1, "padding": 0, "bias": True},
+    "norm": {"epsilon": 1e-5, "momentum": 0.1},
+    "max_pool": {"kernel": REQUIRED, "stride": REQUIRED, "padding": 0},
+    "avg_pool": {"kernel": REQUIRED, "stride": REQUIRED, "padding": 0},
+    "flatten": {},
+    "add": {},
+    "mean_time": {},
+    "neuron": {"neuron": REQUIRED, "recurrent": False, "potentials": False},
+}
+"""The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation: its name, kind, the nodes it reads, and its options; those left out have their defaults.
+
+    Raises ValueError for a kind or an option that does not exist, and for an option that is missing.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...] = (INPUT,)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in OPTIONS:
+            raise ValueError(f"node {self.name}: there is no kind {self.kind!r} (there are {', '.join(OPTIONS)})")
+        known = OPTIONS[self.kind]
+        for option in self.options:
+            if option not in known:
+                raise ValueError(f"node {self.name}: {self.kind} has no option {option!r} (it has {', '.join(known) or 'none'})")
+        filled = {**known, **self.options}
+        for option, value in filled.items():
+            if value is REQUIRED:
+                raise ValueError(f"node {self.name}: {self.kind} needs the option {option!r}")
+        if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
+            raise ValueError(f"node {self.name}: {self.kind} reads {reads} nodes, not {len(self.inputs)}")
+        object.__setattr__(self, "options", filled)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Nodes that compute the last one's value from an input of features `input`, each after the nodes it reads.
+
+    Raises ValueError, naming the node, for a name that stands twice or not before its reader, for shapes that do not fit, and
+    for a bias in front of a norm.
+    """
+
+    input: Shape
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise ValueError("a network has at least one node")
+        seen = {INPUT}
+        for node in self.nodes:
+            for name in node.inputs:
+                if name not in seen:
+                    raise ValueError(f"node {node.name}: reads {name!r}, which does not stand before it")
+            if node.name in seen:
+                raise ValueError(f"node {node.name}: the name stands twice")
+            seen.add(node.name)
+            before = None if node.inputs[0] == INPUT else self.node(node.inputs[0])
+            if node.kind == "norm" and before is not None and before.options.get("bias"):
+                raise ValueError(f"node {before.name}: has a bias in front of a norm, whose gradient is exactly 0")
+        self.shapes  # noqa: B018 raises for shapes that do not fit
+
+    def node(self, name: str) -> Node:
+        """The node of that name. Raises KeyError."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self.nodes}
+
+    @property
+    def output(self) -> Node:
+        """The last node: its value is the network's."""
+        return self.nodes[-1]
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """Features of the input and of every node's value, without T and B."""
+        shapes = {INPUT: self.input}
+        for node in self.nodes:
+            shapes[node.name] = _shape(node, [shapes[name] for name in node.inputs])
+        return shapes
+
+    @cached_property
+    def neurons(self) -> tuple[str, ...]:
+        """Names of the neurons, first to last: the borders at which the proof judges."""
+        return tuple(node.name for node in self.nodes if node.kind == "neuron")
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[Node, ...]]:
+        """The nodes that read the input and each node."""
+        return {name: tuple(n for n in self.nodes if name in n.inputs) for name in self.shapes}
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Shape]]:
+        """Shapes of the parameters by node and name: weight, bias and recurrent; nodes without any are left out."""
+        shapes = {node.name: _parameters(node, self.shapes[node.inputs[0]]) for node in self.nodes}
+        return {name: parameters for name, parameters in shapes.items() if parameters}
+
+    def steps(self, name: str, time_steps: int) -> int:
+        """Time steps of a node's value in a network that is given `time_steps`: 1 behind a mean over time."""
+        while name != INPUT:
+            node = self.node(name)
+            if node.kind == "mean_time":
+                return 1
+            name = node.inputs[0]
+        return time_steps
+
+    def up_to(self, name: str) -> "Network":
+        """The part of the network that ends with node `name`."""
+        index = [node.name for node in self.nodes].index(name)
+        return Network(self.input, self.nodes[: index + 1])
+
+    def scaled_at(self, neuron: str) -> str | None:
+        """Where a factor on a neuron's currents is applied: the node whose parameters take it, INPUT where the input is the
+        currents, None where neither can, and the currents themselves are multiplied.
+
+        A linear, conv or norm takes the factor if the neuron alone reads it; behind an add or a pool there is no such place.
+        """
+        before = self.node(neuron).inputs[0]
+        if len(self.readers[before]) > 1:
+            return None
+        if before == INPUT:
+            return INPUT
+        return before if self.node(before).kind in ("linear", "conv", "norm") else None
+
+
+def _shape(node: Node, inputs: list[Shape]) -> Shape:
+    options, (first, *others) = node.options, inputs
+    if node.kind == "linear":
+        if len(first) != 1:
+            raise ValueError(f"node {node.name}: linear reads features (N,), not {first}; put a flatten before it")
+        return (options["outputs"],)
+    if node.kind in ("conv", "max_pool", "avg_pool"):
+        if len(first) != 3:
+            raise ValueError(f"node {node.name}: {node.kind} reads features (C, H, W), not {first}")
+        channels = options.get("outputs", first[0])
+        sides = [(side + 2 * options["padding"] - options["kernel"]) // options["stride"] + 1 for side in first[1:]]
+        if min(sides) < 1:
+            raise ValueError(f"node {node.name}: a kernel of {options['kernel']} does not fit into {first[1:]}")
+        return (channels, *sides)
+    if node.kind == "add" and first != others[0]:
+        raise ValueError(f"node {node.name}: cannot add {first} and {others[0]}")
+    if node.kind == "neuron" and options["recurrent"] and len(first) != 1:
+        raise ValueError(f"node {node.name}: a recurrent neuron reads features (N,), not {first}")
+    return (prod(first),) if node.kind == "flatten" else first
+
+
+def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
+    options = node.options
+    if node.kind == "norm":
+        return {"weight": features[:1], "bias": features[:1]}
+    if node.kind == "neuron":
+        return {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
+    if node.kind not in ("linear", "conv"):
+        return {}
+    kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()
+    weight = {"weight": (options["outputs"], features[0], *kernel)}
+    return {**weight, "bias": (options["outputs"],)} if options["bias"] else weight

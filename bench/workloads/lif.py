@@ -1,0 +1,12 @@
+"""`lif`: the neuron alone, on given currents."""
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node
+
+from .workload import workload
+
+
+@workload("lif", axes=("neurons",), small={"neurons": 97}, fixed={"layers": 1, "bias": False, "input_grad": True})
+def lif(case: Case) -> Network:
+    """One neuron, whose currents are the input. Its only gradient is that of the input."""
+    return Network((case.neurons,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))

@@ -1,0 +1,18 @@
+"""`linear-lif`: layers of a linear and a neuron, all of one width."""
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node
+
+from .workload import workload
+
+
+@workload("linear-lif", axes=("layers", "neurons", "bias", "input_grad"), small={"neurons": 97})
+def linear_lif(case: Case) -> Network:
+    """[linear, neuron] · layers."""
+    nodes, before = [], INPUT
+    for layer in range(1, case.layers + 1):
+        linear = Node(f"linear{layer}", "linear", (before,), {"outputs": case.neurons, "bias": case.bias})
+        neuron = Node(f"neuron{layer}", "neuron", (linear.name,), {"neuron": case.neuron})
+        nodes += [linear, neuron]
+        before = neuron.name
+    return Network((case.neurons,), tuple(nodes))
