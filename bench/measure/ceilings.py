@@ -1,44 +1,74 @@
-"""Measures what the device can do at best, right after the samples, under the same limits."""
+"""Measures what a device can do at best: after the samples of a case and under its limits, or for `snnbench doctor`."""
 
 import time
+from collections.abc import Callable
 
+from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.network import INPUT, Network, Node
 
-from .floor import Ceilings, mandatory
+from ..cores import usable_cores
+from .floor import Ceilings, mandatory, products
 
-LEAST_SECONDS = 0.03  # a shorter look is at the mercy of whoever else is computing
-MOST_COPIED = 1 << 28  # numbers: 1 GiB
+LEAST_SECONDS = 0.03
+"""Calls are repeated for at least this long: a shorter look is at the mercy of whoever else is computing."""
+
+MOST_COPIED = 1 << 28
+"""Numbers copied at most: 1 GiB."""
+
 PROBE_FLOPS = {"cpu": 2e8, "cuda": 1e11}
 MOST_FLOPS = {"cpu": 1e10, "cuda": 1e13}
+"""Flops at most of one product, when a format is tried and when its rate is measured."""
+
+COPIED = [2**k for k in range(12, 28, 3)]
+"""Numbers that `calibrate_device` copies: 16 KiB to 512 MiB."""
+
+WIDTH = {"cpu": 1024, "cuda": 8192}
+"""Rows and columns of the matrices that `calibrate_device` multiplies."""
 
 
-def measure_ceilings(program, case: Case) -> Ceilings:
+def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings:
+    """The copy rate at the size of what one forward must move, and the rate of the network's largest matrix product in the
+    fastest format."""
     kind = case.device.split(":")[0]
-    moved = mandatory(case, "forward").bytes
+    moved = mandatory(case, network, "forward").bytes
     count = int(min(max(moved / 8, 1024), MOST_COPIED))
     bandwidth = 8 * count / best_seconds(program.copy(count), 5)
-    if case.workload == "lif":
+    largest = max(products(case, network).values(), key=lambda item: item.flops, default=None)
+    if largest is None:
         return Ceilings(flops=float("inf"), bytes=bandwidth)
-    rows, width = case.time_steps * case.batch, case.neurons
+    inner, outer = largest.inner, largest.outer
+
+    def rate(most_flops: float, name: str, repeats: int) -> float:
+        rows = int(max(1, min(largest.rows, most_flops / (2.0 * inner * outer))))
+        return 2.0 * rows * inner * outer / best_seconds(program.matmul(rows, inner, outer, name), repeats)
+
     formats = dict.fromkeys(["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"])
-    few = _rows(rows, width, PROBE_FLOPS[kind])
-    probed = {name: _rate(program, few, width, name, 1) for name in formats}
-    many = _rows(rows, width, MOST_FLOPS[kind])
+    probed = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
     # Formats that the device emulates are an order slower; trying them at full size would cost seconds.
-    promising = [name for name, rate in probed.items() if rate >= 0.5 * max(probed.values())]
-    rates = [_rate(program, many, width, name, 3) for name in promising]
+    promising = [name for name, flops in probed.items() if flops >= 0.5 * max(probed.values())]
+    rates = [rate(MOST_FLOPS[kind], name, 3) for name in promising]
     return Ceilings(flops=max([*probed.values(), *rates]), bytes=bandwidth)
 
 
-def _rows(rows: int, width: int, flops: float) -> int:
-    return int(max(1, min(rows, flops / (2.0 * width * width))))
+def calibrate_device(device: str) -> dict[str, dict]:
+    """Copy rates by working-set size in bytes per second, and square matrix products by format in flops per second."""
+    case = Case("torch", device=device)
+    network = Network((8,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))
+    adapter = registry.load(registry.BUILT_IN["torch"])
+    adapter.prepare(case, len(usable_cores()))
+    program = adapter.program(case, network)
+    width = WIDTH[device.split(":")[0]]
+    return {
+        "copy_bytes_per_s": {8 * count: 8 * count / best_seconds(program.copy(count), 5) for count in COPIED},
+        "matmul_flops_per_s": {
+            name: 2.0 * width**3 / best_seconds(program.matmul(width, width, width, name), 3) for name in ("fp32", "bf16")
+        },
+    }
 
 
-def _rate(program, rows: int, width: int, name: str, repeats: int) -> float:
-    return 2.0 * rows * width * width / best_seconds(program.matmul(rows, width, width, name), repeats)
-
-
-def best_seconds(call, least_calls: int) -> float:
+def best_seconds(call: Callable[[], object], least_calls: int) -> float:
     """Shortest of at least `least_calls` calls, and of as many as fit into LEAST_SECONDS, after one that warms up."""
     call()
     calls, total, best = 0, 0.0, float("inf")

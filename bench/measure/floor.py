@@ -1,11 +1,18 @@
 """The least time a phase can take on a device: mandatory work over measured ceilings."""
 
 from dataclasses import dataclass
+from math import prod
 
 from snnbench.adapters.base.case import Case
-from snnbench.kernels.work import Work, neuron_backward, neuron_forward, product
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.work import Work, product
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 2}
+"""Bytes of a number at the borders of a network."""
+
+WINOGRAD = 4
+"""How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
+
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}
 """A time below this share of the floor is refused as implausible."""
 
@@ -18,26 +25,61 @@ class Ceilings:
     bytes: float
 
 
-def mandatory(case: Case, phase: str) -> Work:
-    """Work of one call of `phase`. Spikes between layers could stay on chip, so only the outer borders count."""
-    size, sequences = BYTES[case.precision], case.batch * case.neurons
-    if case.workload == "lif":
-        forward = neuron_forward(case.time_steps, sequences, size)
-        backward = neuron_backward(case.time_steps, sequences, size)
-    else:
-        border = case.time_steps * sequences * size
-        products = product(case.time_steps * case.batch, case.neurons, case.neurons).flops
-        weights = case.layers * case.neurons**2 * size
-        input_products = case.layers - 1 + case.input_grad
-        forward = Work(case.layers * products, weights + 2 * border)
-        reads = weights * (input_products > 0) + 2 * border
-        backward = Work((case.layers + input_products) * products, reads + weights + border * case.input_grad)
+@dataclass(frozen=True)
+class Product:
+    """The matrix product (rows × inner) · (inner × outer) of a node, of which nothing can do without 1/`savings`."""
+
+    rows: int
+    inner: int
+    outer: int
+    savings: int = 1
+
+    @property
+    def flops(self) -> float:
+        return product(self.rows, self.inner, self.outer).flops / self.savings
+
+
+def products(case: Case, network: Network) -> dict[str, Product]:
+    """The product of every linear, conv and recurrent neuron; their backward has two more of the same size."""
+    return {
+        node.name: _product(case, network, node)
+        for node in network.nodes
+        if node.kind in ("linear", "conv") or node.options.get("recurrent")
+    }
+
+
+def _product(case: Case, network: Network, node: Node) -> Product:
+    parameters, steps = network.parameters[node.name], network.steps(node.name, case.time_steps)
+    outer, *inner = parameters["recurrent" if node.kind == "neuron" else "weight"]
+    if node.kind == "neuron":
+        return Product((steps - 1) * case.batch, prod(inner), outer)  # nothing feeds back into the first step
+    rows = steps * case.batch * prod(network.shapes[node.name][1:])
+    winograd = node.kind == "conv" and (node.options["kernel"], node.options["stride"]) == (3, 1)
+    return Product(rows, prod(inner), outer, WINOGRAD if winograd else 1)
+
+
+def mandatory(case: Case, network: Network, phase: str) -> Work:
+    """Work of one call of `phase`. What is between nodes could stay on chip, so only weights and the outer borders count."""
+    size, flops = BYTES[case.precision], {name: item.flops for name, item in products(case, network).items()}
+    given, handed_out = border_bytes(case, network)
+    weights = size * sum(prod(shape) for shapes in network.parameters.values() for shape in shapes.values() if len(shape) > 1)
+    # The first layer's input needs no gradient unless the case asks for it.
+    passed_on = {name: n for name, n in flops.items() if case.input_grad or INPUT not in network.node(name).inputs}
+    forward = Work(sum(flops.values()), weights + given + handed_out)
+    reads = (weights if passed_on else 0) + given + handed_out
+    backward = Work(sum(flops.values()) + sum(passed_on.values()), reads + weights + given * case.input_grad)
     return {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
 
 
-def floor(case: Case, phase: str, ceilings: Ceilings) -> float:
+def border_bytes(case: Case, network: Network) -> tuple[int, int]:
+    """Bytes of the input and of the output in the case's precision."""
+    rows, size, last = case.batch * BYTES[case.precision], network.shapes, network.output.name
+    return case.time_steps * rows * prod(size[INPUT]), network.steps(last, case.time_steps) * rows * prod(size[last])
+
+
+def floor(case: Case, network: Network, phase: str, ceilings: Ceilings) -> float:
     """Seconds below which no call of `phase` can end."""
-    work = mandatory(case, phase)
+    work = mandatory(case, network, phase)
     return max(work.bytes / ceilings.bytes, work.flops / ceilings.flops if work.flops else 0.0)
 
 

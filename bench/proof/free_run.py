@@ -6,25 +6,28 @@ from pathlib import Path
 import numpy as np
 
 from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import Network
 
+from ..workloads import WORKLOADS
 from . import oracle
-from .problem import SAMPLED_ABOVE, calibrate, generate
+from .calibration import calibrate
+from .problem import alone, generate
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
 
 
 @dataclass
 class FreeRun:
-    """Gains and firing rates by layer; the last layer's spikes on the judged neurons, None for wide stacks."""
+    """Gains and firing rates by neuron; the last neuron's spikes on its judged features, None for several wide neurons."""
 
-    gains: list[float]
-    rates: list[float]
+    gains: dict[str, float]
+    rates: dict[str, float]
     spikes: np.ndarray | None
 
     @property
     def unsuitable(self) -> str | None:
         """Why this problem proves nothing, whoever computes it."""
-        outside = [rate for rate in self.rates if not LEAST_RATE <= rate <= MOST_RATE]
+        outside = [rate for rate in self.rates.values() if not LEAST_RATE <= rate <= MOST_RATE]
         if not outside:
             return None
         return (
@@ -33,33 +36,41 @@ class FreeRun:
         )
 
     def mismatch(self, spikes: np.ndarray, rows: np.ndarray | None) -> float | None:
-        """Share of spikes (T, B, N) that differ from the oracle's own run."""
+        """Share of the last neuron's spikes (T, B, *features) that differ from the oracle's own run."""
         if self.spikes is None:
             return None
         return float((self.spikes != (spikes if rows is None else spikes[:, :, rows])).mean())
 
-    def facts(self) -> dict:
-        return {"gains": self.gains, "oracle_rates": self.rates}
+    def facts(self) -> dict[str, list[float]]:
+        """For the record: gains and rates from the first neuron to the last."""
+        return {"gains": list(self.gains.values()), "oracle_rates": list(self.rates.values())}
 
 
-def free_run(case: Case) -> FreeRun:
-    """Calibrate `case` and run its oracle free; wide stacks are calibrated only."""
-    gains = calibrate(case)
-    if case.layers > 1 and case.neurons > SAMPLED_ABOVE:
-        return FreeRun(gains, [], None)
-    problem = generate(case, gains).judged_part()
-    layers = oracle.forward(problem, problem.judged_input(problem.input))
-    return FreeRun(gains, [float(layer.expected.mean()) for layer in layers], layers[-1].expected.astype(np.uint8))
+def free_run(case: Case, network: Network) -> FreeRun:
+    """Calibrate `case` and run its oracle free; several wide neurons are calibrated only."""
+    gains = calibrate(case, network)
+    problem = generate(case, network, gains)
+    if problem.rows is not None:
+        if len(network.neurons) > 1:
+            return FreeRun(gains, {}, None)
+        problem = alone(problem, problem.last, problem.input, problem.other_input, problem.rows)
+    result = oracle.forward(problem.network, problem.parameters, problem.input)
+    rates = {name: float(spikes.mean()) for name, spikes in result.spikes.items()}
+    return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8))
 
 
 def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`; the file appears whole or not at all."""
-    free, partial = free_run(case), path.with_suffix(".partial.npz")
-    np.savez_compressed(partial, gains=free.gains, rates=free.rates, **({} if free.spikes is None else {"spikes": free.spikes}))
+    free, partial = free_run(case, WORKLOADS[case.workload].network(case)), path.with_suffix(".partial.npz")
+    spikes = {} if free.spikes is None else {"spikes": free.spikes}
+    names, gains = list(free.gains), list(free.gains.values())
+    np.savez_compressed(partial, allow_pickle=False, neurons=names, gains=gains, rates=list(free.rates.values()), **spikes)
     partial.replace(path)
 
 
 def read_free_run(path: str) -> FreeRun:
+    """The free run that `write_free_run` stored."""
     with np.load(path) as stored:
-        spikes = stored.get("spikes")
-        return FreeRun(stored["gains"].tolist(), stored["rates"].tolist(), spikes)
+        names = stored["neurons"].tolist()
+        gains, rates = (dict(zip(names, stored[key].tolist(), strict=False)) for key in ("gains", "rates"))
+        return FreeRun(gains, rates, stored.get("spikes"))

@@ -1,54 +1,39 @@
-"""Is this the same network? Numbers in, a verdict with reasons out.
+"""Is this the same network? Numbers in, a verdict with reasons out."""
 
-The rules were tried on 82 constructions before they were written down. In fp32 they prove structure *and* constants;
-in the short formats they prove structure only, which is why a construction must pass in fp32 first.
-"""
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from snnbench.adapters.base.contract import Gradients
+from snnbench.adapters.base.network import INPUT, Network
 from snnbench.kernels.spec import NeuronSpec
 
 from . import oracle
+from .limits import Limits, LimitsByNode
+from .problem import Problem, alone, places
+from .recurrence import spec_of
+
+Statistics = dict[str, dict[str, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The most that may differ: share of decisions, their distance to a threshold, relative L2 errors of gradients."""
+@dataclass
+class Call:
+    """What a framework gave for the input x (T, B, *features): spikes by neuron and, where they are judged, the rest.
 
-    decisions: float
-    distance: float
-    gradient: float
-    bias_gradient: float
-
-
-def limits(precision: str, spec: NeuronSpec, inputs: int, time_steps: int, batch: int, layers: int = 1) -> Limits:
-    """Limits for a stack of `layers` with `inputs` inputs each.
-
-    Rounding grows with the root of the number of summed products and with the membrane's memory μ, which is 2.9 at
-    the canonical decay.
+    `statistics` are the running statistics before and after the call.
     """
-    memory = time_steps if spec.decay == 1 else min(time_steps, 1 / (1 - spec.decay**2))
-    memory = max(1.0, np.sqrt(memory) / 2.9)
-    band = 1e-5 * spec.threshold * max(1.0, np.sqrt(inputs / 512)) * memory
-    if precision == "fp32":
-        gradient = 1e-5 * max(1.0, np.sqrt(max(inputs, time_steps * batch) / 16384)) * memory
-        return Limits(1e-4, band, gradient, gradient)
-    # In short formats the rounding of every layer above enters a gradient: 0.018 in one layer and 0.042 in two were seen
-    # of right networks in bf16.
-    stack = np.sqrt(layers)
-    return {
-        "tf32": Limits(1e-4, 2 * band, 1e-3 * stack, 1e-3 * stack),
-        "fp16": Limits(2e-3, 0.02 * spec.threshold, 6e-3 * stack, 1e-2 * stack),
-        "bf16": Limits(8e-3, 0.15 * spec.threshold, 0.04 * stack, 0.06 * stack),
-        "amp-bf16": Limits(8e-3, 0.15 * spec.threshold, 0.04 * stack, 0.06 * stack),
-    }[precision]
+
+    x: np.ndarray
+    spikes: dict[str, np.ndarray]
+    output: np.ndarray | None = None
+    gradients: Gradients | None = None
+    statistics: tuple[Statistics, Statistics] | None = None
 
 
 @dataclass
 class Verdict:
-    """Findings are reasons to reject, in words; empty means the same network. Errors are the largest over layers.
+    """Findings are reasons to reject, in words; empty means the same network. Errors of gradients are the largest over nodes.
 
     Decisions that no oracle judged are None.
     """
@@ -68,104 +53,170 @@ class Verdict:
         return max(self.errors.values(), default=None)
 
 
-def judge(problem, x: np.ndarray, borders: list[np.ndarray], gradients, limit: Limits) -> Verdict:
-    """Hold one call's spikes (by layer, whole) and gradients (None: spikes only) against the forced oracle."""
-    verdict = Verdict(firing_rate=float(borders[-1].mean()))
-    shape = problem.upstream.shape
-    for index, border in enumerate(borders):
-        where = f" of layer {index + 1}" if len(borders) > 1 else ""
-        if border.shape != shape:
-            verdict.findings.append(f"spikes{where} have shape {border.shape}, not (T, B, N) = {shape}")
-        elif finding := not_spikes(border, problem.spec.max_spikes):
-            verdict.findings.append(f"spikes{where} {finding}")
+def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
+    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs."""
+    verdict = Verdict(firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None)
+    verdict.findings += _unreadable(problem, call)
     if verdict.findings:
         return verdict
-    judged, rows, x = problem.judged_part(), problem.rows, problem.judged_input(x)
-    seen = borders if rows is None else [border[:, :, rows] for border in borders]
-    layers = oracle.forward(judged, x, seen) if rows is None or len(borders) == 1 else _layers_apart(judged, x, borders)
-    for index, layer in enumerate(layers):
-        _decisions(verdict, problem.spec, layer, seen[index], index, len(layers), limit)
-    if gradients is not None:
-        upstream = problem.upstream if rows is None else problem.upstream[:, :, rows]
-        given = oracle.backward(judged, x, seen, layers, upstream)
-        _gradients(verdict, problem, layers, given, gradients, limit)
+    names, rows = places(problem.network), problem.rows
+    for part, spikes in _parts(problem, call):
+        result = oracle.forward(part.network, part.parameters, part.input, spikes)
+        for neuron in part.network.neurons:
+            spec = spec_of(part.network.node(neuron).options["neuron"])
+            where = _behind(problem.network, neuron, names[neuron])
+            _decisions(verdict, spec, result, neuron, where, limits[neuron])
+    if rows is None:
+        verdict.findings += _values(problem, call, result, limits)
+    if call.gradients is not None and part.network.neurons == problem.network.neurons:
+        expected = oracle.backward(part.network, part.parameters, result, part.upstream)
+        _gradients(verdict, problem, call.gradients, expected, limits)
     return verdict
 
 
-def _layers_apart(judged, x, borders):
-    """Each layer's judged rows on the whole spikes of the layer below: for wide stacks, decisions only."""
-    layers = []
-    for index in range(len(borders)):
-        currents = oracle.currents_of(judged, index, borders[index - 1] if index else x)
-        v, expected = oracle.run(judged.spec, currents, borders[index][:, :, judged.rows])
-        layers.append(oracle.Layer(v, expected))
-    return layers
+def _unreadable(problem: Problem, call: Call) -> Iterator[str]:
+    """Why spikes or output cannot be held against the oracle at all."""
+    network, names = problem.network, places(problem.network)
+    for neuron in network.neurons:
+        where = f" of {names[neuron]}" if names[neuron] else ""
+        shape = problem.shape(neuron)
+        if neuron not in call.spikes:
+            yield f"spikes{where} are missing"
+        elif (spikes := call.spikes[neuron]).shape != shape:
+            yield f"spikes{where} have shape {spikes.shape}, not {_axes(shape)} = {shape}"
+        elif finding := not_spikes(spikes, spec_of(network.node(neuron).options["neuron"]).max_spikes):
+            yield f"spikes{where} {finding}"
+    if call.output is not None and call.output.shape != (shape := problem.shape(network.output.name)):
+        yield f"the output has shape {call.output.shape}, not {_axes(shape)} = {shape}"
 
 
-def not_spikes(border: np.ndarray, most: float) -> str | None:
-    """Why an output (T, B, N) holds no spikes, up to `most` a step; None if it does."""
-    if not np.isfinite(border).all():
+def _axes(shape: tuple[int, ...]) -> str:
+    return "(T, B, N)" if len(shape) == 3 else "(T, B, C, H, W)"
+
+
+def not_spikes(values: np.ndarray, most: float) -> str | None:
+    """Why an output (T, B, *features) holds no spikes, up to `most` a step; None if it does."""
+    if not np.isfinite(values).all():
         return "hold NaN or infinity"
-    if not np.array_equal(border, np.round(border)):
+    if not np.array_equal(values, np.round(values)):
         return "are not whole numbers"
-    if border.min() < 0 or border.max() > most:
-        return f"lie between {border.min():g} and {border.max() + 0.0:g}, not 0 and {most} (several spikes a step?)"
+    if values.min() < 0 or values.max() > most:
+        return f"lie between {values.min():g} and {values.max() + 0.0:g}, not 0 and {most} (several spikes a step?)"
     return None
 
 
-def _decisions(verdict, spec, layer, spikes, index, count, limit):
-    wrong = spikes != layer.expected
+def _parts(problem: Problem, call: Call) -> list[tuple[Problem, oracle.Spikes]]:
+    """The whole network on the call's input; where neurons are sampled every layer alone, on the whole spikes of that below."""
+    rows, x, parts = problem.rows, call.x, []
+    if rows is None:
+        return [(Problem(problem.network, problem.parameters, x, x, problem.upstream), call.spikes)]
+    for neuron in problem.network.neurons:
+        parts.append((alone(problem, neuron, x, x, rows), {neuron: call.spikes[neuron][:, :, rows]}))
+        x = call.spikes[neuron]
+    return parts
+
+
+def _behind(network: Network, neuron: str, name: str) -> str:
+    """Where wrong decisions are; of a network also what stands before the neuron and may be what is wrong."""
+    if name != neuron:
+        return f" in {name}" if name else ""
+    return f" in {name}, behind {network.node(neuron).inputs[0]},"
+
+
+def _decisions(verdict: Verdict, spec: NeuronSpec, result: oracle.Run, neuron: str, where: str, limit: Limits) -> None:
+    v, expected, spikes = result.potentials[neuron], result.expected[neuron], result.spikes[neuron]
+    wrong = spikes != expected
     share = float(wrong.mean())
-    verdict.wrong_decisions = max(verdict.wrong_decisions, share)
+    verdict.wrong_decisions = max(verdict.wrong_decisions or 0.0, share)
     if not share:
         return
-    multiple = np.clip(np.round(layer.v / spec.threshold), 1, spec.max_spikes)
-    distance = np.abs(layer.v - multiple * spec.threshold)
+    multiple = np.clip(np.round(v / spec.threshold), 1, spec.max_spikes)
+    distance = np.abs(v - multiple * spec.threshold)
     worst = float(distance[wrong].max())
-    verdict.distance = max(verdict.distance, worst)
+    verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
         return
-    t, b, n = np.argwhere(wrong & (distance > limit.distance))[0] if worst > limit.distance else np.argwhere(wrong)[0]
-    where = f" in layer {index + 1}" if count > 1 else ""
+    place = tuple(np.argwhere(wrong & (distance > limit.distance) if worst > limit.distance else wrong)[0])
+    step, item, *feature = (int(index) for index in place)
     verdict.findings.append(
         f"{share:.2%} of the decisions{where} are wrong (allowed {limit.decisions:.2%} within {limit.distance:.1e} of the "
-        f"threshold), the first at step {t}, item {b}, neuron {n}: v = {layer.v[t, b, n]:.6f} calls for "
-        f"{layer.expected[t, b, n]:.0f} spikes, the framework gave {spikes[t, b, n]:.0f}"
+        f"threshold), the first at step {step}, item {item}, neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
+        f"v = {v[place]:.6f} calls for {expected[place]:.0f} spikes, the framework gave {spikes[place]:.0f}"
     )
 
 
-def _gradients(verdict, problem, layers, given, gradients, limit):
-    rows = problem.rows
-    for index, layer in enumerate(layers if problem.weights else []):
-        where = f" of layer {index + 1}" if len(layers) > 1 else ""
-        _compare(verdict, f"weight{where}", gradients.weights[index], layer.weight_gradient, limit.gradient, rows)
-        if problem.biases[index] is not None:
-            _compare(verdict, f"bias{where}", gradients.biases[index], layer.bias_gradient, limit.bias_gradient, rows)
-    if gradients.input is not None:
-        # Where currents are given their gradient exists by neuron, and is judged on the sampled ones.
-        judged = gradients.input if problem.weights or rows is None else gradients.input[:, :, rows]
-        _compare(verdict, "input", judged, given, limit.gradient, None)
+def _values(problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode) -> Iterator[str]:
+    """What is wrong with an output that is not spikes, and with the running statistics of norms."""
+    network, output = problem.network, problem.network.output
+    if call.output is not None and (output.kind != "neuron" or output.options["potentials"]):
+        _, words = _difference(call.output, result.values[output.name], limits[output.name].gradient)
+        if words:
+            yield f"the output, of {output.name}, {words}"
+    if call.statistics is None:
+        return
+    before, after = call.statistics
+    for name, batch in result.statistics.items():
+        momentum, limit = network.node(name).options["momentum"], limits[name].gradient
+        for key, value in batch.items():
+            given = after.get(name, {}).get(key)
+            if given is None or given.shape != value.shape:
+                yield f"the running {key} of {name} is missing" + ("" if given is None else f": its shape is {given.shape}")
+                continue
+            right = (1 - momentum) * before[name][key].astype(np.float64) + momentum * value
+            _, words = _difference(given, right, limit)
+            if words:
+                yield f"the running {key} of {name} {words}"
 
 
-def _compare(verdict, name, got, expected, tolerance, rows):
-    key = name.split(" ")[0]
-    if got is None:
+MOST_NAMED = 3
+"""Wrong gradients of a network that are named: those nearest to its output, where the fault is."""
+
+
+def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: oracle.Expected, limits: LimitsByNode) -> None:
+    names, rows, findings = places(problem.network), problem.rows, []
+    for node, arrays in expected.parameters.items():
+        where = f" of {names[node]}" if names[node] else ""
+        for key, right in arrays.items():
+            limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
+            name = "recurrent weight" if key == "recurrent" else key
+            findings.append(_compare(verdict, key, f"{name}{where}", given.parameters.get(node, {}).get(key), right, limit, rows))
+    if given.input is not None:
+        currents_given = problem.network.nodes[0].kind == "neuron"
+        judged = given.input[:, :, rows] if rows is not None and currents_given else given.input
+        findings.append(_compare(verdict, "input", "input", judged, expected.input, limits[INPUT].gradient, None))
+    wrong = [finding for finding in findings if finding]
+    if any(names[node] == node for node in names) and len(wrong) > MOST_NAMED:
+        more = len(wrong) - MOST_NAMED
+        wrong = [*wrong[: -MOST_NAMED - 1 : -1], f"and {more} more gradient{'s' if more > 1 else ''}"]
+    verdict.findings += wrong
+
+
+def _compare(
+    verdict: Verdict, key: str, name: str, given: np.ndarray | None, expected: np.ndarray, limit: float, rows: np.ndarray | None
+) -> str | None:
+    """What is wrong with a gradient, None if nothing; its error goes into the verdict."""
+    if given is None:
         verdict.errors[key] = 1.0
-        verdict.findings.append(f"the gradient of the {name} is missing")
-        return
-    if got.shape[0] != expected.shape[0] and rows is not None:
-        others = np.delete(got, rows, axis=0)
-        if others.any():
-            verdict.findings.append(f"the gradient of the {name} is not zero for neurons without upstream gradient")
-        got = got[rows]
-    if got.shape != expected.shape:
-        verdict.findings.append(f"the gradient of the {name} has shape {got.shape}, not {expected.shape}")
-        return
-    difference = got.astype(np.float64) - expected
-    error = float(np.linalg.norm(difference) / max(np.linalg.norm(expected), 1e-300))
+        return f"the gradient of the {name} is missing"
+    stray = None
+    if rows is not None and given.shape[0] != expected.shape[0]:
+        if np.delete(given, rows, axis=0).any():
+            stray = f"the gradient of the {name} is not zero for neurons without upstream gradient"
+        given = given[rows]
+    if given.shape != expected.shape:
+        return f"the gradient of the {name} has shape {given.shape}, not {expected.shape}"
+    error, words = _difference(given, expected, limit)
     verdict.errors[key] = max(verdict.errors.get(key, 0.0), error)
-    if not error <= tolerance:  # NaN is an error too
-        scale = float(np.vdot(got, expected) / max(np.vdot(expected, expected), 1e-300))
-        same = np.linalg.norm(got - scale * expected) <= tolerance * np.linalg.norm(expected)
-        told = "is zero" if not got.any() else f"is {scale:.6g} times the right one" if same else f"is off by {error:.1e}"
-        verdict.findings.append(f"the gradient of the {name} {told} (relative L2, allowed {tolerance:.1e})")
+    return "; ".join(filter(None, (stray, f"the gradient of the {name} {words}" if words else None))) or None
+
+
+def _difference(given: np.ndarray, expected: np.ndarray, limit: float) -> tuple[float, str | None]:
+    """The relative L2 error, and in words what is wrong where it is above `limit`."""
+    size = max(np.linalg.norm(expected), 1e-300)
+    error = float(np.linalg.norm(given.astype(np.float64) - expected) / size)
+    if error <= limit:  # NaN is an error too
+        return error, None
+    factor = float(np.vdot(given, expected) / max(np.vdot(expected, expected), 1e-300))
+    same = np.linalg.norm(given - factor * expected) <= limit * size
+    words = "is zero" if not given.any() else f"is {factor:.6g} times the right one" if same else f"is off by {error:.1e}"
+    return error, f"{words} (relative L2, allowed {limit:.1e})"

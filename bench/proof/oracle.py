@@ -1,104 +1,113 @@
-"""The float64 network that frameworks are held against: the recurrence of `snnbench.kernels.spec` and its gradient.
+"""The float64 network that frameworks are held against: every node in order, and the gradients in reverse.
 
-*Free* is the network run on its own spikes. *Forced* takes a framework's spikes in the reset, so that each of its
-decisions is judged where it was made and one flip does not spread. Both are one function here: `run(…, spikes)`.
+Free, the network runs on its own spikes. Forced, every neuron resets on the framework's spikes and hands those on, so that each
+node is judged on what the framework itself gave it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from snnbench.kernels.spec import NeuronSpec
-from snnbench.kernels.surrogates import derivative
+from snnbench.adapters.base.contract import Parameters
+from snnbench.adapters.base.network import INPUT, Network, Node
 
+from .layers import LAYERS, Arrays, statistics
+from .recurrence import run, run_backward, spec_of
 
-def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
-    """Spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
-    if spec.max_spikes == 1:
-        return (v >= spec.threshold).astype(np.float64)
-    return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
-
-
-def run(spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …).
-
-    With `spikes` (T, …) the reset uses those: the forced oracle.
-    """
-    v, expected = np.empty_like(currents), np.empty_like(currents)
-    after = np.zeros_like(currents[0])
-    for t, current in enumerate(currents):
-        v[t] = spec.decay * after + current
-        expected[t] = fires(spec, v[t])
-        after = _reset(spec, v[t], expected[t] if spikes is None else spikes[t])
-    return v, expected
-
-
-def _reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
-    if spec.reset == "none":
-        return v
-    if spec.reset in ("hard", "hard-straight"):
-        return v * (s == 0)
-    return v - spec.subtracted * s
-
-
-def run_backward(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, upstream: np.ndarray) -> np.ndarray:
-    """Gradient by the currents (T, …) of `Σ spikes·upstream`, for potentials and spikes of a run.
-
-    gv[t] = (upstream[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t].
-    """
-    slope = derivative(spec, np)(v - spec.threshold)
-    gradient = np.empty_like(v)
-    carried = np.zeros_like(v[0])
-    for t in range(len(v) - 1, -1, -1):
-        if spec.reset == "hard":
-            by_v, by_s = (spikes[t] == 0), -v[t]
-        else:
-            by_v, by_s = 1.0, (-spec.subtracted if spec.reset.startswith("soft") else 0.0)
-        if spec.detach_reset:
-            by_s = 0.0
-        gradient[t] = (upstream[t] + carried * by_s) * slope[t] + carried * by_v
-        carried = spec.decay * gradient[t]
-    return gradient
+Spikes = Mapping[str, np.ndarray]
+"""Spikes (T, B, *features) by neuron."""
 
 
 @dataclass
-class Layer:
-    """One layer of a run: potentials, the spikes they call for, and after `backward` the gradients, float64."""
+class Run:
+    """What one run of a network gave, float64, by node: values (the input's among them) and, of neurons, the potentials
+    before the spike and the spikes that they call for; of norms, mean and unbiased variance."""
 
-    v: np.ndarray
-    expected: np.ndarray
-    weight_gradient: np.ndarray | None = None
-    bias_gradient: np.ndarray | None = None
-
-
-def forward(problem, x: np.ndarray, borders: list[np.ndarray] | None = None) -> list[Layer]:
-    """Run the stack of `problem` on input x (T, B, K); forced on `borders`, the spikes of every layer, if given."""
-    layers, x = [], x.astype(np.float64)
-    for index in range(max(1, len(problem.weights))):
-        spikes = None if borders is None else borders[index]
-        v, expected = run(problem.spec, currents_of(problem, index, x), spikes)
-        layers.append(Layer(v, expected))
-        x = (expected if spikes is None else spikes).astype(np.float64)
-    return layers
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    potentials: dict[str, np.ndarray] = field(default_factory=dict)
+    expected: dict[str, np.ndarray] = field(default_factory=dict)
+    spikes: dict[str, np.ndarray] = field(default_factory=dict)
+    statistics: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
-def currents_of(problem, index: int, x: np.ndarray) -> np.ndarray:
-    """Currents (T, B, N) of layer `index` for its input x (T, B, K)."""
-    if not problem.weights:
-        return x.astype(np.float64)
-    weight, bias = problem.weights[index].astype(np.float64), problem.biases[index]
-    return x.astype(np.float64) @ weight.T + (0 if bias is None else bias.astype(np.float64))
+@dataclass
+class Expected:
+    """Gradients of a run: of the parameters by node and name, and of the input."""
+
+    parameters: dict[str, dict[str, np.ndarray]]
+    input: np.ndarray
 
 
-def backward(problem, x: np.ndarray, borders: list[np.ndarray], layers: list[Layer], upstream: np.ndarray) -> np.ndarray:
-    """Fill in the gradients of `layers` and return the gradient of the input x, for the spikes in `borders`."""
-    gradient = upstream.astype(np.float64)
-    for index in range(len(layers) - 1, -1, -1):
-        layer = layers[index]
-        gradient = run_backward(problem.spec, layer.v, borders[index], gradient)
-        if problem.weights:
-            below = (borders[index - 1] if index else x).astype(np.float64)
-            layer.weight_gradient = np.tensordot(gradient, below, axes=([0, 1], [0, 1]))
-            layer.bias_gradient = gradient.sum(axis=(0, 1))
-            gradient = gradient @ problem.weights[index].astype(np.float64)
-    return gradient
+def forward(network: Network, parameters: Parameters, x: np.ndarray, spikes: Spikes | None = None) -> Run:
+    """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given."""
+    result = Run({INPUT: x.astype(np.float64)})
+    for node in network.nodes:
+        compute(result, node, exact(parameters, node), None if spikes is None else spikes.get(node.name))
+    return result
+
+
+def exact(parameters: Parameters, node: Node) -> Arrays:
+    """The parameters of a node in float64."""
+    return {name: array.astype(np.float64) for name, array in parameters.get(node.name, {}).items()}
+
+
+def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = None) -> None:
+    """Add to `result` the value of a node whose inputs it has; a neuron is forced on `spikes` if given."""
+    x = result.values[node.inputs[0]]
+    if node.kind == "neuron":
+        given = None if spikes is None else spikes.astype(np.float64)
+        v, expected = run(spec_of(node.options["neuron"]), x, given, own.get("recurrent"))
+        result.potentials[node.name], result.expected[node.name] = v, expected
+        result.spikes[node.name] = expected if given is None else given
+        result.values[node.name] = v if node.options["potentials"] else result.spikes[node.name]
+    elif node.kind == "add":
+        result.values[node.name] = x + result.values[node.inputs[1]]
+    elif node.kind == "mean_time":
+        result.values[node.name] = x.mean(axis=0, keepdims=True)
+    else:
+        rows = merged(x)
+        if node.kind == "norm":
+            result.statistics[node.name] = statistics(rows)
+        value = LAYERS[node.kind].forward(node.options, own, rows)
+        result.values[node.name] = value.reshape(*x.shape[:2], *value.shape[1:])
+
+
+def merged(x: np.ndarray) -> np.ndarray:
+    """(T, B, *features) as (T·B, *features)."""
+    return x.reshape(-1, *x.shape[2:])
+
+
+def backward(network: Network, parameters: Parameters, result: Run, upstream: np.ndarray) -> Expected:
+    """Gradients of `Σ output·upstream` by the parameters and the input, for a run of `network`."""
+    by_value = {network.output.name: upstream.astype(np.float64)}
+    by_parameter: dict[str, dict[str, np.ndarray]] = {}
+
+    def add(name: str, gradient: np.ndarray) -> None:
+        by_value[name] = by_value[name] + gradient if name in by_value else gradient
+
+    for node in reversed(network.nodes):
+        gradient, before, own = by_value.pop(node.name), node.inputs[0], exact(parameters, node)
+        x = result.values[before]
+        if node.kind == "neuron":
+            gradient = _neuron_backward(node, own, result, gradient)
+            if own:
+                spikes = result.spikes[node.name]
+                by_parameter[node.name] = {"recurrent": np.tensordot(gradient[1:], spikes[:-1], axes=([0, 1], [0, 1]))}
+        elif node.kind == "add":
+            add(node.inputs[1], gradient)
+        elif node.kind == "mean_time":
+            gradient = np.broadcast_to(gradient / len(x), x.shape)
+        else:
+            found, rows = LAYERS[node.kind].backward(node.options, own, merged(x), merged(gradient))
+            gradient = rows.reshape(x.shape)
+            if own:
+                by_parameter[node.name] = {name: found[name] for name in own}
+        add(before, gradient)
+    return Expected({name: by_parameter[name] for name in network.parameters}, by_value[INPUT])
+
+
+def _neuron_backward(node: Node, own: Arrays, result: Run, gradient: np.ndarray) -> np.ndarray:
+    v, spikes = result.potentials[node.name], result.spikes[node.name]
+    spec, by_potentials = spec_of(node.options["neuron"]), node.options["potentials"]
+    return run_backward(spec, v, spikes, gradient, own.get("recurrent"), by_potentials)

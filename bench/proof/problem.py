@@ -1,8 +1,8 @@
-"""The numbers every framework is given for a case: weights, two inputs, upstream gradient. Seeded; NumPy only.
+"""The numbers every framework is given for a case: parameters, two inputs, upstream gradient. Seeded; NumPy only.
 
-Weights are `z/√inputs` and biases `0.05·z'`, z standard normal, times a gain that makes the case's neuron with soft
-reset fire at 15 %. The mean is zero on purpose: with a positive mean hardly a potential passes twice the threshold,
-and neurons that fire several spikes a step could not be told apart.
+Weights are `z/√inputs` and biases `0.05·z'`, z standard normal, times a gain that makes the neuron behind them fire at 15 % (see
+`calibration.py`). The mean is zero on purpose: with a positive mean hardly a potential passes twice the threshold, and neurons
+that fire several spikes a step could not be told apart. A norm's weight is `1 + 0.2·z` and its bias `0.1·z'`, likewise scaled.
 """
 
 import hashlib
@@ -12,165 +12,191 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.adapters.base.contract import Parameters
+from snnbench.adapters.base.network import INPUT, Network, Node
 
-from . import oracle
+from ..workloads import WORKLOADS
+from .recurrence import spec_of
 from .rounding import round_to
 
-TARGET_RATE = 0.15
 INPUT_RATE = 0.3
 SAMPLED_ABOVE = 2048
-"""With more neurons than this the upstream gradient touches a sample of them, and stacks are proved at this size."""
+"""With more neurons than this the upstream gradient touches a sample of them, and networks of several are proved at this size."""
 
 # Streams of random numbers, so that e.g. another batch size leaves the weights alone.
-WEIGHT, BIAS, INPUT, OTHER_INPUT, UPSTREAM, SAMPLE = range(6)
+WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM, SAMPLE = range(6)
 
 
 @dataclass
 class Problem:
-    """float32 arrays: weights (N, K) and biases (N,) by layer, inputs and upstream (T, B, ·).
+    """A network with float32 arrays: parameters by node and name, inputs (T, B, *features), upstream of the output's shape.
 
-    `rows` are the judged neurons of the last layer, None for all; the upstream gradient is zero elsewhere. For
-    workload `lif` there are no weights and the inputs are the currents.
+    `rows` are the judged neurons of every layer, None for all; the upstream gradient is zero elsewhere.
     """
 
-    spec: NeuronSpec
-    weights: list[np.ndarray]
-    biases: list[np.ndarray | None]
+    network: Network
+    parameters: Parameters
     input: np.ndarray
     other_input: np.ndarray
     upstream: np.ndarray
-    rows: np.ndarray | None
+    rows: np.ndarray | None = None
 
     @property
-    def inputs(self) -> int:
-        """Products summed into one current; 1 where currents are given."""
-        return self.weights[0].shape[1] if self.weights else 1
+    def last(self) -> str:
+        """The last neuron, whose spikes every call hands out."""
+        return self.network.neurons[-1]
 
-    @property
-    def neurons(self) -> int:
-        return self.upstream.shape[2]
-
-    def judged_input(self, x: np.ndarray) -> np.ndarray:
-        """What the judged rows see of an input: all of it, but where currents are given only their own."""
-        return x if self.weights or self.rows is None else x[:, :, self.rows]
-
-    def judged_part(self) -> "Problem":
-        """The same with only the judged rows of each layer's weights kept."""
-        if self.rows is None:
-            return self
-        return replace(
-            self,
-            weights=[w[self.rows] for w in self.weights],
-            biases=[None if b is None else b[self.rows] for b in self.biases],
-        )
+    def shape(self, node: str) -> tuple[int, ...]:
+        """(T, B, *features) of a node's value."""
+        steps, batch = self.input.shape[:2]
+        return (self.network.steps(node, steps), batch, *self.network.shapes[node])
 
 
-def small(case: Case, input: str = "spikes") -> Case:
-    """The small odd problem that every proof begins with."""
-    return replace(case, time_steps=37, batch=3, neurons=97, input=input)
+def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:
+    """One neuron as a network of its own on the inputs x and other, with the linear before it; cut to its features `rows`.
+
+    Where another node than a linear stands before it, the inputs are its currents (T, B, N). The upstream gradient is that of
+    the whole network, and means something only where that is no more than this.
+    """
+    network, node = problem.network, problem.network.node(neuron)
+    rows = np.arange(network.shapes[neuron][0]) if rows is None else rows
+    simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
+    upstream = problem.upstream[:, :, rows] if problem.upstream.shape == problem.shape(neuron) else problem.upstream
+    linear = linear_before(network, neuron)
+    if linear is None:
+        given = (x[:, :, rows], other[:, :, rows])
+        return Problem(Network((len(rows),), (simple,)), {}, *given, upstream)
+    parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}}
+    cut = replace(linear, inputs=(INPUT,), options={**linear.options, "outputs": len(rows)})
+    nodes = (cut, replace(simple, inputs=(linear.name,)))
+    return Problem(Network(x.shape[2:], nodes), parameters, x, other, upstream)
 
 
-def proved(case: Case) -> Case:
-    """The case at the size at which it is proved: its own, except for stacks of wide layers."""
-    if case.layers > 1 and case.neurons > SAMPLED_ABOVE:
-        return replace(case, neurons=SAMPLED_ABOVE)
-    return case
+def linear_before(network: Network, neuron: str) -> Node | None:
+    """The linear whose only reader is this neuron, unless the neuron adds currents of its own."""
+    node = network.node(neuron)
+    before = node.inputs[0]
+    if before == INPUT or node.options["recurrent"] or len(network.readers[before]) > 1:
+        return None
+    return network.node(before) if network.node(before).kind == "linear" else None
 
 
-def spec_of(case: Case) -> NeuronSpec:
-    """The neuron that weights are calibrated for; a native one has no equations here, and gets the weights of `soft`."""
-    return NEURONS["soft"] if case.native else case.neuron
+def is_chain(network: Network) -> bool:
+    """Whether the network is no more than layers: linears and neurons that hand out spikes, one after the other."""
+    before = INPUT
+    for node in network.nodes:
+        plain = not (node.options.get("recurrent") or node.options.get("potentials"))
+        if node.kind not in ("linear", "neuron") or node.inputs != (before,) or not plain:
+            return False
+        before = node.name
+    return network.output.kind == "neuron"
+
+
+def places(network: Network) -> dict[str, str]:
+    """What sentences call each node: "layer 2" in a chain of several layers, nothing where there is one, else its name."""
+    if not is_chain(network):
+        return {node.name: node.name for node in network.nodes}
+    names, layer = {}, 1
+    for node in network.nodes:
+        names[node.name] = f"layer {layer}" if len(network.neurons) > 1 else ""
+        layer += node.kind == "neuron"
+    return names
 
 
 def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
-    keys = ("workload", "layers", "neurons", "time_steps", "batch", "precision", "input", "bias", "seed")
-    values = {key: getattr(case, key) for key in keys} | {"neuron": spec_of(case).as_dict()}
+    workload = WORKLOADS[case.workload]
+    keys = {"workload", "time_steps", "batch", "precision", "input", "seed", *workload.axes, *workload.fixed} - {"input_grad"}
+    values = {key: getattr(case, key) for key in keys} | {"neuron": spec_of(case.neuron).as_dict()}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def generate(case: Case, gains: list[float]) -> Problem:
-    """The problem of `case` with the gains that `calibrate` found for it."""
-    count, precision = case.neurons, case.precision
-    first, second = (_input(case, stream) for stream in (INPUT, OTHER_INPUT))
-    weights, biases = [], []
-    if case.workload == "lif":
-        first, second = (np.float32(gains[0]) * x for x in (first, second))
-    else:
-        for layer, gain in enumerate(gains):
-            weight, bias = _layer(case, layer)
-            weights.append(round_to(weight * np.float32(gain), precision))
-            biases.append(round_to(bias * np.float32(gain), precision) if case.bias else None)
-    upstream = _random(case, UPSTREAM).standard_normal((case.time_steps, case.batch, count), dtype=np.float32)
-    rows = _sampled_rows(case)
+def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
+    """The problem of `case` with the gains by neuron that `calibrate` gave for it."""
+    precision, scales = case.precision, gains_by_node(network, gains)
+    inputs = [np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream) for stream in (ONE_INPUT, OTHER_INPUT)]
+    parameters = {
+        name: {key: round_to(array * np.float32(scales.get(name, 1.0)), precision) for key, array in arrays.items()}
+        for name, arrays in ((name, draw_parameters(case, network, name)) for name in network.parameters)
+    }
+    output = network.output.name
+    shape = (network.steps(output, case.time_steps), case.batch, *network.shapes[output])
+    upstream = _random(case, UPSTREAM).standard_normal(shape, dtype=np.float32)
+    rows = _sampled_rows(case, network)
     if rows is not None:
-        kept = np.zeros(count, dtype=np.float32)
-        kept[rows] = 1
-        upstream *= kept
-    return Problem(
-        spec=spec_of(case),
-        weights=weights,
-        biases=biases,
-        input=round_to(first, precision),
-        other_input=round_to(second, precision),
-        upstream=round_to(upstream, precision),
-        rows=rows,
-    )
+        judged = np.zeros(shape[2], dtype=np.float32)
+        judged[rows] = 1
+        upstream *= judged
+    first, second = (round_to(x, precision) for x in inputs)
+    return Problem(network, parameters, first, second, round_to(upstream, precision), rows)
 
 
-def calibrate(case: Case) -> list[float]:
-    """One gain per layer, found in float64 on at most 100 steps, 4 items and 512 neurons."""
-    spec = spec_of(case).with_reset("soft")
-    x = _input(case, INPUT)[:100, :4].astype(np.float64)
-    if case.workload == "lif":
-        return [_gain(spec, x[..., :512])]
-    gains = []
-    for layer in range(case.layers):
-        weight, bias = _layer(case, layer)
-        judged = slice(None) if layer + 1 < case.layers else slice(512)
-        currents = x @ weight[judged].T.astype(np.float64) + (bias[judged] if case.bias else 0)
-        gains.append(_gain(spec, currents[..., :512]))
-        if layer + 1 < case.layers:
-            _, x = oracle.run(spec, gains[-1] * currents)
-    return gains
+def gains_by_node(network: Network, gains: dict[str, float]) -> dict[str, float]:
+    """The factor on the parameters of each node, or on the input, for the gains by neuron; 1 where there is none."""
+    factors: dict[str, float] = {}
+    for neuron, gain in gains.items():
+        for node in scaled_nodes(network, neuron) - factors.keys():
+            factors[node] = gain
+    return factors
 
 
-def _gain(spec: NeuronSpec, currents: np.ndarray) -> float:
-    """Bisection in log2 over [2⁻⁸, 2⁸], 16 halvings, for a firing rate of 15 %."""
-    low, high = -8.0, 8.0
-    for _ in range(16):
-        middle = (low + high) / 2
-        _, spikes = oracle.run(spec, 2.0**middle * currents)
-        low, high = (low, middle) if spikes.mean() > TARGET_RATE else (middle, high)
-    return 2.0 ** ((low + high) / 2)
+def scaled_nodes(network: Network, neuron: str) -> set[str]:
+    """The nodes whose parameters set how strong a neuron's currents are, its own among them where it is recurrent.
+
+    Those are the last ones with parameters on every way to the neuron that does not lead through another neuron. INPUT is one
+    where nothing stands between it and the neuron.
+    """
+    node = network.node(neuron)
+    found = {neuron} if node.options["recurrent"] else set()
+    ways = list(node.inputs)
+    if ways == [INPUT]:
+        return found | {INPUT}
+    while ways:
+        if (name := ways.pop()) == INPUT or network.node(name).kind == "neuron":
+            continue
+        if name in network.parameters:
+            found.add(name)
+        else:
+            ways += network.node(name).inputs
+    return found
 
 
-def _layer(case: Case, layer: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weight and bias before the gain."""
-    weight = _random(case, WEIGHT, layer).standard_normal((case.neurons, case.neurons), dtype=np.float32)
-    bias = _random(case, BIAS, layer).standard_normal(case.neurons, dtype=np.float32)
-    return weight / np.float32(np.sqrt(case.neurons)), np.float32(0.05) * bias
+def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.ndarray]:
+    """Parameters of a node before the gain."""
+    index, kind = list(network.parameters).index(name), network.node(name).kind
+    arrays = {}
+    for key, shape in network.parameters[name].items():
+        z = _random(case, BIAS if key == "bias" else WEIGHT, index).standard_normal(shape, dtype=np.float32)
+        if kind == "norm":
+            arrays[key] = np.float32(0.1) * z if key == "bias" else 1 + np.float32(0.2) * z
+        elif key == "bias":
+            arrays[key] = np.float32(0.05) * z
+        else:
+            arrays[key] = z / np.float32(np.sqrt(np.prod(shape[1:])))
+    return arrays
 
 
-def _input(case: Case, stream: int) -> np.ndarray:
-    """Bernoulli(0.3) spikes or U(0,1) numbers; for `lif` Gaussian currents, at Bernoulli(0.3) events if `spikes`."""
-    random, shape = _random(case, stream), (case.time_steps, case.batch, case.neurons)
+def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
+    """Bernoulli(0.3) spikes or U(0,1) numbers; where a neuron reads them Gaussian currents, at Bernoulli(0.3) events if
+    `spikes`."""
+    random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
     dense = random.random(shape, dtype=np.float32)
     events = (dense < INPUT_RATE).astype(np.float32)
-    if case.workload == "lif":
+    if any(node.kind == "neuron" for node in network.readers[INPUT]):
         currents = random.standard_normal(shape, dtype=np.float32)
         return currents * events if case.input == "spikes" else currents
     return events if case.input == "spikes" else dense
 
 
-def _sampled_rows(case: Case) -> np.ndarray | None:
-    """None up to 2048 neurons; above: the first, the last and one seeded neuron of each of 256 equal stripes."""
-    if case.neurons <= SAMPLED_ABOVE:
+def _sampled_rows(case: Case, network: Network) -> np.ndarray | None:
+    """None up to 2048 neurons; above, in a chain of one width: the first, the last and one seeded neuron of each of 256 equal
+    stripes."""
+    widths = {network.shapes[name] for name in (INPUT, *(node.name for node in network.nodes))}
+    if not is_chain(network) or len(widths) > 1 or (count := network.input[0]) <= SAMPLED_ABOVE:
         return None
-    edges = np.linspace(0, case.neurons, 257).astype(np.int64)
+    edges = np.linspace(0, count, 257).astype(np.int64)
     seeded = _random(case, SAMPLE).integers(edges[:-1], edges[1:])
-    return np.unique(np.concatenate([[0, case.neurons - 1], seeded]))
+    return np.unique(np.concatenate([[0, count - 1], seeded]))
 
 
 def _random(case: Case, stream: int, layer: int = 0) -> np.random.Generator:

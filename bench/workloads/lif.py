@@ -6,7 +6,12 @@ from snnbench.adapters.base.network import INPUT, Network, Node
 from .workload import workload
 
 
-@workload("lif", axes=("neurons",), small={"neurons": 97}, fixed={"layers": 1, "bias": False, "input_grad": True})
+@workload(
+    "lif",
+    axes=("neurons",),
+    fixed={"layers": 1, "bias": False, "input_grad": True},
+    small={"time_steps": 37, "batch": 3, "neurons": 97},
+)
 def lif(case: Case) -> Network:
     """One neuron, whose currents are the input. Its only gradient is that of the input."""
     return Network((case.neurons,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))

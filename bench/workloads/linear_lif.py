@@ -6,7 +6,12 @@ from snnbench.adapters.base.network import INPUT, Network, Node
 from .workload import workload
 
 
-@workload("linear-lif", axes=("layers", "neurons", "bias", "input_grad"), small={"neurons": 97})
+@workload(
+    "linear-lif",
+    axes=("layers", "neurons", "bias", "input_grad"),
+    small={"time_steps": 37, "batch": 3, "neurons": 97},
+    most={"neurons": 2048},
+)
 def linear_lif(case: Case) -> Network:
     """[linear, neuron] · layers."""
     nodes, before = [], INPUT

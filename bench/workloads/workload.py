@@ -1,7 +1,7 @@
 """A named network: a function from a case to its network, and the axes of a case that mean something for it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snnbench.adapters.base.case import Case
@@ -12,36 +12,49 @@ Build = Callable[[Case], Network]
 
 @dataclass(frozen=True)
 class Workload:
-    """`axes` are the fields of a case that the network depends on. `fixed` are fields that have one value in every case of it.
-    `small` are the odd sizes at which every proof begins,"""
+    """What a case's `workload` names.
+
+    `network` builds the network of a case, and `axes` are the fields of the case that it depends on. `fixed` are fields that
+    have one value in every case of this workload. `small` are the odd sizes at which every proof begins, time steps and batch
+    among them; `most` are the largest sizes at which a network of several neurons is proved.
+    """
 
     name: str
     network: Build
     axes: tuple[str, ...]
-    fixed: Mapping[str, Any]
     small: Mapping[str, int]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
 
     def canonical(self, case: Case) -> Case:
         """`case` with the fields that this workload fixes, so that no case is measured twice under two names."""
         return replace(case, **self.fixed)
+
+    def small_case(self, case: Case, input: str = "spikes") -> Case:
+        """`case` at the small odd sizes, with another kind of input."""
+        return replace(case, **self.small, input=input)
+
+    def proved_case(self, case: Case) -> Case:
+        """`case` at the size at which it is proved: its own, except for networks of several wide neurons."""
+        if len(self.network(case).neurons) == 1:
+            return case
+        return replace(case, **{name: min(getattr(case, name), most) for name, most in self.most.items()})
 
 
 WORKLOADS: dict[str, Workload] = {}
 """Every workload by its name."""
 
 
-def workload(
-    name: str, axes: tuple[str, ...], small: Mapping[str, int], fixed: Mapping[str, Any] | None = None
-) -> Callable[[Build], Build]:
-    """Register a function from a case to its network as the workload `name`.
+def workload(name: str, **facts: Any) -> Callable[[Build], Build]:
+    """Register a function from a case to its network as the workload `name`; `facts` are the fields of `Workload`.
 
-    @workload("linear-lif", axes=("layers", "neurons", "bias"), small={"neurons": 97})
+    @workload("linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97})
     def linear_lif(case):
         return Network((case.neurons,), …)
     """
 
     def register(network: Build) -> Build:
-        WORKLOADS[name] = Workload(name, network, axes, fixed or {}, small)
+        WORKLOADS[name] = Workload(name, network, **facts)
         return network
 
     return register

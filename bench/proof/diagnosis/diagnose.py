@@ -1,29 +1,25 @@
 """Names what a rejected network does instead.
 
-The forced oracle is run on networks with one fault each, and the fault that reproduces the framework's decisions
-(or, where those are right, its gradients) is named if the right network does not. A fault with a constant is fitted:
-every decision bounds the constant from one side, and gradients are smooth in it.
+The first neuron with wrong decisions is looked at, alone with the linear before it, on what the framework's own nodes gave it.
+The forced oracle is run on it with one fault after the other, and the fault that reproduces the framework's decisions (or, where
+those are right, its gradients) is named if the right neuron does not. A fault with a constant is fitted: every decision bounds
+the constant from one side, and gradients are smooth in it.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .. import oracle
+from ..judge import Call
+from ..limits import Limits, LimitsByNode
+from ..problem import Problem, alone, linear_before, places
+from ..recurrence import spec_of
+from .constants import CONSTANTS, Constant, slopes
 from .fitting import fit_decisions, fit_gradients, gradients_of, misfit_of, misfits, shortest, wrong_decisions
-from .hypotheses import (
-    CONSTANTS,
-    ROUNDINGS,
-    Constant,
-    Evidence,
-    Network,
-    anywhere,
-    attachments,
-    reordered,
-    roundings,
-    slopes,
-    structures,
-)
+from .hypotheses import ROUNDINGS, Evidence, Hypothesis, anywhere, attachments, linear, reordered, roundings, structures
 
 FAR_BETTER, BETTER = 0.02, 0.3
 """Share of the right network's misfit that a fault may leave: computed exactly, and where rounding is only emulated."""
@@ -35,77 +31,128 @@ BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
 
-def diagnose(problem, borders, gradients, limit) -> str | None:
+def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     """One sentence that names the fault in a rejected call, None if the evidence does not identify it.
 
-    `borders` are the spikes (T, B, N) of every layer; `gradients` are None if the forward was already wrong.
-    Of a stack the first layer with wrong decisions is looked at, and only its spikes.
+    Gradients are looked at where the network is a single layer, and are None in a call whose forward was already wrong.
     """
-    if any(border.shape != problem.upstream.shape or not np.isfinite(border).all() for border in borders):
-        return None
-    if len(borders) > 1:
-        return _of_stack(problem, borders, limit)
-    return _of_layer(problem, borders[0], gradients, limit)
-
-
-def _of_stack(problem, borders, limit) -> str | None:
-    """Each layer is a network of its own, on the spikes that the framework's layer below gave it."""
-    x, other = problem.input, problem.other_input
-    for index, spikes in enumerate(borders):
-        own = {"weights": problem.weights[index : index + 1], "biases": problem.biases[index : index + 1]}
-        alone = replace(problem, input=x, other_input=other, **own)
-        right = _misfit(alone, spikes, limit)
-        if right:
-            for j in range(len(borders)):
-                exchanged = replace(alone, weights=problem.weights[j : j + 1], biases=problem.biases[j : j + 1])
-                if j != index and _misfit(exchanged, spikes, limit) <= FAR_BETTER * right:
-                    return f"layer {index + 1} has the weights of layer {j + 1}"
-            named = _of_layer(alone, spikes, None, limit)
-            return f"in layer {index + 1}: {named}" if named and index else named
-        x, other = spikes, oracle.forward(alone, other)[0].expected
+    network, names = problem.network, places(problem.network)
+    for neuron in network.neurons:
+        given = call.spikes.get(neuron)
+        if given is None or given.shape != problem.shape(neuron) or not np.isfinite(given).all():
+            return None
+    if names[problem.last] == "":
+        return _of_layer(problem, call.spikes[problem.last], call, limits[problem.last])
+    layers = _layers(problem, call)
+    for index, layer in enumerate(layers):
+        neuron = network.neurons[index]
+        spikes, limit = _flat(call.spikes[neuron]), limits[neuron]
+        if right := _misfit(layer, spikes, limit):
+            if swapped := _exchanged(layers, index, spikes, limit, FAR_BETTER * right):
+                return swapped
+            named = _of_layer(layer, spikes, None, limit)
+            in_front = index == 0 and names[neuron] != neuron
+            return f"in {names[neuron]}: {named}" if named and not in_front else named
     return None
 
 
-def _misfit(alone, spikes, limit) -> float:
+def _layers(problem: Problem, call: Call) -> list[Problem]:
+    """Each neuron as a network of its own, on what the framework's nodes below gave it, features in one row.
+
+    The other input comes from the oracle, free in the neuron before.
+    """
+    network = problem.network
+    result = oracle.forward(network, problem.parameters, call.x, call.spikes)
+    other = oracle.forward(network, problem.parameters, problem.other_input)
+    layers = []
+    for neuron in network.neurons:
+        node, before = network.node(neuron), linear_before(network, neuron)
+        source = before.inputs[0] if before else node.inputs[0]
+        x, other_x = (values[source] for values in (result.values, other.values))
+        if before:
+            layers.append(alone(problem, neuron, x, other_x))
+            continue
+        if node.options["recurrent"]:
+            recurrent = problem.parameters[neuron]["recurrent"].T.astype(np.float64)
+            x, other_x = (_with_feedback(a, r.spikes[neuron], recurrent) for a, r in ((x, result), (other_x, other)))
+        layers.append(alone(problem, neuron, _flat(x), _flat(other_x)))
+    return [replace(layer, rows=problem.rows) for layer in layers]
+
+
+def _with_feedback(currents: np.ndarray, spikes: np.ndarray, recurrent: np.ndarray) -> np.ndarray:
+    """Currents together with what a neuron's own previous spikes add to them."""
+    return currents + np.concatenate([np.zeros_like(currents[:1]), spikes[:-1] @ recurrent])
+
+
+def _flat(values: np.ndarray) -> np.ndarray:
+    """(T, B, *features) with the features in one row."""
+    return values.reshape(*values.shape[:2], -1)
+
+
+def _exchanged(layers: list[Problem], index: int, spikes: np.ndarray, limit: Limits, most: float) -> str | None:
+    """Another layer's parameters may explain the decisions of layer number `index` to a misfit of `most`."""
+    own = layers[index]
+    for j, other in enumerate(layers):
+        shapes = [[array.shape for arrays in p.parameters.values() for array in arrays.values()] for p in (own, other)]
+        if j == index or not shapes[0] or shapes[0] != shapes[1]:
+            continue
+        parameters = dict(zip(own.parameters, other.parameters.values(), strict=True))
+        if _misfit(replace(own, parameters=parameters), spikes, limit) <= most:
+            return f"layer {index + 1} has the weights of layer {j + 1}"
+    return None
+
+
+def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:
     """Share of the decisions of a layer that are wrong."""
-    rows = slice(None) if alone.rows is None else alone.rows
-    network = Network(alone.spec, oracle.currents_of(alone, 0, alone.input)[:, :, rows], spikes[:, :, rows].astype(np.float64))
-    return float(wrong_decisions(network, limit.distance).mean())
+    return float(wrong_decisions(_evidence(layer, spikes, None, limit, layer.rows).right, limit.distance).mean())
 
 
-def _of_layer(problem, spikes, gradients, limit) -> str | None:
-    rows = np.arange(problem.neurons) if problem.rows is None else problem.rows
-    whole = _evidence(problem, spikes, gradients, limit, rows)
+def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits) -> str | None:
+    """What is wrong in one layer, its gradients included if `call` is given."""
+    whole = _evidence(layer, spikes, call, limit, layer.rows)
     wrong = wrong_decisions(whole.right, limit.distance)
     if wrong.any():
-        if np.array_equal(spikes, problem.input):
+        if np.array_equal(spikes, layer.input):
             return "returns its input"
         if spikes.min() == spikes.max():
             return "fires at every step" if spikes.any() else "silent: no neuron ever fires"
-    sample = _sampled(rows, wrong)
-    part = whole if len(sample) == len(rows) else _evidence(problem, spikes, gradients, limit, sample)
+    sample = _sampled(whole.neurons, wrong)
+    part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, call, limit, sample)
     if wrong.any():
-        return _of_decisions(part) or _place(wrong, rows) or _of_start(part)
-    return None if gradients is None else _of_gradients(part)
+        return _of_decisions(part) or _place(wrong, whole.neurons) or _of_start(part)
+    return _of_gradients(part) if part.gradients else None
 
 
-def _evidence(problem, spikes, gradients, limit, rows) -> Evidence:
-    """`problem` cut down to the neurons `rows`."""
-    biases = [None if b is None else b[rows] for b in problem.biases]
-    part = replace(problem, weights=[w[rows] for w in problem.weights], biases=biases, upstream=problem.upstream[:, :, rows])
-    if not problem.weights:
-        part = replace(part, input=problem.input[:, :, rows], other_input=problem.other_input[:, :, rows])
-    right, other = (oracle.currents_of(part, 0, x) for x in (part.input, part.other_input))
-    given = {}
-    if gradients is not None:
-        for name, arrays in (("weight", gradients.weights), ("bias", gradients.biases)):
-            if arrays and arrays[0] is not None:
-                given[name] = arrays[0][rows]
-        if gradients.input is not None and not problem.weights:
-            given["input"] = gradients.input[:, :, rows]
-        elif gradients.input is not None and len(rows) == (problem.neurons if problem.rows is None else len(problem.rows)):
-            given["input"] = gradients.input
-    return Evidence(part, Network(problem.spec, right, spikes[:, :, rows].astype(np.float64)), other, limit, rows, given)
+def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits, rows: np.ndarray | None) -> Evidence:
+    """A layer cut down to the neurons `rows`."""
+    cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
+    rows = np.arange(layer.network.shapes[layer.last][0]) if rows is None else rows
+    own = next(iter(cut.parameters.values()), {})
+    weight, bias = own.get("weight"), own.get("bias")
+    right, other = (x.astype(np.float64) if weight is None else linear(x, weight, bias) for x in (cut.input, cut.other_input))
+    spec = spec_of(cut.network.node(cut.last).options["neuron"])
+    hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
+    evidence = Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias)
+    if call is not None and call.gradients is not None:
+        evidence.gradients = _gradients(layer, call, rows)
+    return evidence
+
+
+def _gradients(layer: Problem, call: Call, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The framework's gradients of a network of one layer, as far as the neurons `rows` decide them."""
+    gradients, linears = call.gradients, list(layer.parameters)
+    if gradients is None:
+        return {}
+    by_name = {}
+    for name, array in gradients.parameters[linears[0]].items() if linears else ():
+        if array is not None:
+            by_name[name] = array[rows]
+    judged = layer.network.shapes[layer.last][0] if layer.rows is None else len(layer.rows)
+    if gradients.input is not None and not linears:
+        by_name["input"] = gradients.input[:, :, rows]
+    elif gradients.input is not None and len(rows) == judged:
+        by_name["input"] = gradients.input
+    return by_name
 
 
 def _sampled(rows: np.ndarray, wrong: np.ndarray) -> np.ndarray:
@@ -123,24 +170,24 @@ def _of_decisions(e: Evidence) -> str | None:
     wrong = wrong_decisions(e.right, e.limit.distance)
     before = wrong.mean()
 
-    def best(faults, distance=e.limit.distance):
-        return _first_best([(wrong_decisions(network, distance).mean() / before, text) for *_, text, network in faults])
+    def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str | None]:
+        return _first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
 
     for faults in (structures(e), reordered(e, wrong.any(axis=(0, 1)))):
         left, text = best(faults)
         if left <= FAR_BETTER:
             return text
-    if e.given and (text := _of_gradients(e)):
+    if e.gradients and (text := _of_gradients(e)):
         return text
     shorter = best(roundings(e), 0.0)  # potentials of a short format often lie exactly on the threshold
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
     fits = [(fit, constant) for constant in CONSTANTS if (fit := fit_decisions(e, constant)) is not None]
-    fits = [(fit, c) for fit, c in fits if wrong_decisions(c.network(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
+    fits = [(fit, c) for fit, c in fits if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
     if fits:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))
-        return (perhaps if len(fits) > 1 else "") + _told(e, constant, shortest(fit.low, fit.p, fit.high))
+        return (perhaps if len(fits) > 1 else "") + _worded(e, constant, shortest(fit.low, fit.p, fit.high))
     return shorter[1] if shorter[0] <= BETTER else None
 
 
@@ -171,8 +218,8 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
 
 def _of_start(e: Evidence) -> str | None:
     """Last, for a start of its own for every trace explains much."""
-    text, network = anywhere(e)
-    before, after = (wrong_decisions(n, e.limit.distance).mean() for n in (e.right, network))
+    text, supposed = anywhere(e)
+    before, after = (wrong_decisions(h, e.limit.distance).mean() for h in (e.right, supposed))
     return text if after <= FAR_BETTER * before else None
 
 
@@ -181,7 +228,9 @@ def _of_start(e: Evidence) -> str | None:
 
 def _of_gradients(e: Evidence) -> str | None:
     right = gradients_of(e, e.right)
-    if not right or any(e.given[name].shape != g.shape or not np.isfinite(e.given[name]).all() for name, g in right.items()):
+    if not right or any(
+        e.gradients[name].shape != g.shape or not np.isfinite(e.gradients[name]).all() for name, g in right.items()
+    ):
         return None
     errors = misfits(e, right)
     before, steps, tried = max(errors), len(e.right.currents), []
@@ -189,27 +238,27 @@ def _of_gradients(e: Evidence) -> str | None:
         return None
     if min(errors) > 1:  # a gradient by the currents that is wrong spoils all three
         cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
-        tried += [(misfit_of(e, network), text) for text, network in attachments(e)]
+        tried += [(misfit_of(e, h), text) for text, h in attachments(e)]
         tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
         slope, *others = slopes(e)
         for constants in ((), (slope, *CONSTANTS), others):
             fits = [(*fit_gradients(e, constant), constant) for constant in constants]
-            tried += [(misfit, _told(e, constant, p, misfit)) for misfit, p, constant in fits]
+            tried += [(misfit, _worded(e, constant, p, misfit)) for misfit, p, constant in fits]
             misfit, text = _first_best(tried)
             if misfit <= 1:
                 return text
         if misfit <= FAR_BETTER * before:
             return text
     tried = [(misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward") for name, short in ROUNDINGS.items()]
-    for name, text, network in roundings(e):
-        tried += [(misfit_of(e, network, rounded=ROUNDINGS[name]), text), (misfit_of(e, network), text)]
+    for name, text, h in roundings(e):
+        tried += [(misfit_of(e, h, rounded=ROUNDINGS[name]), text), (misfit_of(e, h), text)]
     misfit, text = _first_best(tried)
     return text if misfit <= BETTER * before else None
 
 
-def _told(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
+def _worded(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
     """The text with p, for a misfit of gradients with the fewest digits that are within what is allowed."""
     if misfit is not None and misfit <= 1:
         shorter = (float(f"{p:.{digits}g}") for digits in range(1, 7))
-        p = next((q for q in shorter if q > constant.lowest and misfit_of(e, constant.network(e, q)) <= 1), p)
+        p = next((q for q in shorter if q > constant.lowest and misfit_of(e, constant.supposed(e, q)) <= 1), p)
     return constant.text.format(p=f"{p:.6g}", right=f"{constant.right(e):.6g}")

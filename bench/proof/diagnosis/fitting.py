@@ -1,58 +1,63 @@
-"""How well a hypothetical network explains what a framework did, and which constant explains it best. NumPy only."""
+"""How well a hypothesis explains what a framework did, and which constant explains it best. NumPy only."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .. import oracle
-from .hypotheses import Constant, Evidence, Network
+from ..recurrence import run, run_backward
+from .constants import Constant
+from .hypotheses import Evidence, Hypothesis, Rounding
 
 
-def margin(network: Network) -> tuple[np.ndarray, np.ndarray]:
+def margin(h: Hypothesis) -> tuple[np.ndarray, np.ndarray]:
     """How far each potential is above the threshold, and the spikes it calls for."""
-    v, expected = oracle.run(network.spec, network.currents, network.spikes)
-    return v - network.spec.threshold, expected
+    v, expected = run(h.spec, h.currents, h.spikes)
+    return v - h.spec.threshold, expected
 
 
-def wrong_decisions(network: Network, distance: float) -> np.ndarray:
-    """Where (T, B, N) a decision is not the network's and `distance` or more away from a threshold."""
-    above, expected = margin(network)
-    spec = network.spec
+def wrong_decisions(h: Hypothesis, distance: float) -> np.ndarray:
+    """Where (T, B, N) a decision is not the hypothesis's and `distance` or more away from a threshold."""
+    above, expected = margin(h)
+    spec = h.spec
     nearest = np.clip(np.round(above / spec.threshold), 0, spec.max_spikes - 1) * spec.threshold
-    return (expected != network.spikes) & (np.abs(above - nearest) >= distance)
+    return (expected != h.spikes) & (np.abs(above - nearest) >= distance)
 
 
-def gradients_of(e: Evidence, network: Network, cut: int = 0, rounded=None) -> dict[str, np.ndarray]:
-    """Those gradients of a network that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
-    v, _ = oracle.run(network.spec, network.currents, network.spikes)
+def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> dict[str, np.ndarray]:
+    """The gradients that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
+    v, _ = run(h.spec, h.currents, h.spikes)
     cut = cut or len(v)
     pieces = [slice(t, t + cut) for t in range(0, len(v), cut)]
-    upstream = e.problem.upstream.astype(np.float64)
-    by_current = [oracle.run_backward(network.spec, v[t], network.spikes[t], upstream[t]) for t in pieces]
-    gradient = np.concatenate(by_current)
-    gradient = gradient if network.pull is None else network.pull(gradient)
-    if not e.problem.weights:
+    upstream = e.upstream.astype(np.float64)
+    gradient = np.concatenate([run_backward(h.spec, v[t], h.spikes[t], upstream[t]) for t in pieces])
+    gradient = gradient if h.pull is None else h.pull(gradient)
+    if e.weight is None:
         return {"input": gradient}
-    short = (lambda array: array) if rounded is None else (lambda array: rounded(array).astype(np.float64))
-    found = {
-        "weight": lambda: np.tensordot(short(gradient), short(e.problem.input.astype(np.float64)), axes=([0, 1], [0, 1])),
+
+    def short(array: np.ndarray) -> np.ndarray:
+        return array if rounded is None else rounded(array).astype(np.float64)
+
+    weight = e.weight.astype(np.float64)
+    by_name = {
+        "weight": lambda: np.tensordot(short(gradient), short(e.input.astype(np.float64)), axes=([0, 1], [0, 1])),
         "bias": lambda: gradient.sum(axis=(0, 1)),
-        "input": lambda: short(gradient) @ short(e.problem.weights[0].astype(np.float64)),
+        "input": lambda: short(gradient) @ short(weight),
     }
-    return {name: found[name]() for name in e.given}
+    return {name: by_name[name]() for name in e.gradients}
 
 
 def misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
     """Relative errors of the framework's gradients, in units of what is allowed."""
-    allowed = {"bias": e.limit.bias_gradient}
-    return [
-        float(np.linalg.norm(e.given[name] - right) / max(np.linalg.norm(right), 1e-300) / allowed.get(name, e.limit.gradient))
-        for name, right in gradients.items()
-    ]
+    errors = []
+    for name, right in gradients.items():
+        allowed = e.limit.bias_gradient if name == "bias" else e.limit.gradient
+        errors.append(float(np.linalg.norm(e.gradients[name] - right) / max(np.linalg.norm(right), 1e-300) / allowed))
+    return errors
 
 
-def misfit_of(e: Evidence, network: Network, **how) -> float:
-    return max(misfits(e, gradients_of(e, network, **how)))
+def misfit_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> float:
+    """The largest of the misfits of a hypothesis."""
+    return max(misfits(e, gradients_of(e, h, cut, rounded)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
         p, fit = start, None
         for _ in range(8):
             step = _step(constant, p)
-            here, moved = (margin(constant.network(e, q))[0].ravel() for q in (p, p + step))
+            here, moved = (margin(constant.supposed(e, q))[0].ravel() for q in (p, p + step))
             change = (moved - here) / step
             bounding = np.abs(change) > 1e-9
             if bounding.sum() < 2:
@@ -116,7 +121,7 @@ def fit_gradients(e: Evidence, constant: Constant) -> tuple[float, float]:
     """(misfit, p) of the best p that Gauss-Newton finds from the right value or, if that fails, the best other start."""
     best = _newton(e, constant, constant.right(e))
     if best[0] > 1 and constant.starts:
-        _, start = min((misfit_of(e, constant.network(e, p)), p) for p in constant.starts)
+        _, start = min((misfit_of(e, constant.supposed(e, p)), p) for p in constant.starts)
         best = min(best, _newton(e, constant, start))
     return best
 
@@ -125,12 +130,12 @@ def _newton(e: Evidence, constant: Constant, p: float) -> tuple[float, float]:
     best = (np.inf, p)
     for _ in range(8):
         step = _step(constant, p)
-        here, moved = (gradients_of(e, constant.network(e, q)) for q in (p, p + step))
+        here, moved = (gradients_of(e, constant.supposed(e, q)) for q in (p, p + step))
         best = min(best, (max(misfits(e, here)), p))
         up = down = 0.0
         for name, value in here.items():
             change = (moved[name] - value) / step / max(np.linalg.norm(value), 1e-300)
-            up += np.vdot(change, e.given[name] - value) / max(np.linalg.norm(value), 1e-300)
+            up += np.vdot(change, e.gradients[name] - value) / max(np.linalg.norm(value), 1e-300)
             down += np.vdot(change, change)
         if not down:
             break

@@ -1,0 +1,109 @@
+"""Faults of one number: a constant of the neuron that is off, or a share of something that is mixed in. NumPy only."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnbench.kernels.spec import SURROGATES
+
+from .hypotheses import Evidence, Hypothesis
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A fault of one number p between lowest and highest; the neuron is right at p = `right(e)`.
+
+    `text` has the fields p and right. `starts` are where else to begin looking than at the right value.
+    """
+
+    text: str
+    right: Callable[[Evidence], float]
+    supposed: Callable[[Evidence, float], Hypothesis]
+    starts: tuple[float, ...] = ()
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+
+def _spec_field(text: str, name: str, starts: tuple[float, ...], lowest: float, highest: float) -> Constant:
+    return Constant(text, lambda e: getattr(e.spec, name), lambda e, p: e.suppose(**{name: p}), starts, lowest, highest)
+
+
+def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], kept: float) -> Constant:
+    """Currents c become c·(1 − p·(1 − kept)) + p·(matrix c), the matrix acting on time (axis 0) or items (axis 1)."""
+
+    def supposed(e: Evidence, p: float) -> Hypothesis:
+        m = matrix(e.right.currents.shape[axis])
+        m = (1 - p * (1 - kept)) * np.eye(len(m)) + p * m
+        return e.suppose(_along(axis, m, e.right.currents), pull=lambda gradient: _along(axis, m.T, gradient))
+
+    return Constant(text, lambda e: 0.0, supposed, lowest=0.0, highest=1.0)
+
+
+def _along(axis: int, matrix: np.ndarray, array: np.ndarray) -> np.ndarray:
+    return np.moveaxis(np.tensordot(matrix, array, axes=(1, axis)), 0, axis)
+
+
+def _scaled(e: Evidence, p: float) -> Hypothesis:
+    return e.suppose(p * e.right.currents, pull=lambda gradient: p * gradient)
+
+
+def _biased(e: Evidence, p: float) -> Hypothesis:
+    return e.suppose(e.right.currents if e.bias is None else e.right.currents + (p - 1) * e.bias.astype(np.float64))
+
+
+def _next(count: int) -> np.ndarray:
+    return np.eye(count, k=1)
+
+
+def _mean(count: int) -> np.ndarray:
+    return np.full((count, count), 1 / count)
+
+
+def _neighbour(count: int) -> np.ndarray:
+    return np.roll(np.eye(count), 1, axis=0)
+
+
+CONSTANTS = [
+    _spec_field("the decay is about {p}, not {right}", "decay", (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1), 1e-3, 1.0),
+    _spec_field("the threshold is about {p}, not {right}", "threshold", (0.5, 2.0), 1e-3, 1e3),
+    Constant("the potential starts at about {p}, not 0", lambda e: 0.0, lambda e, p: e.started(p)),
+    Constant(
+        "state is carried over from the previous call: about {p} of it",
+        lambda e: 0.0,
+        lambda e, p: e.started(p * e.previous()),
+        lowest=0.0,
+    ),
+    Constant("currents are multiplied by about {p}", lambda e: 1.0, _scaled, (0.0625, 0.5, 2.0, 16.0)),
+    Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
+    *(
+        constant
+        for kept in (1, 0)
+        for constant in (
+            _mixing("looks ahead: about {p} of the next step's current is mixed in", 0, _next, kept),
+            _mixing("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean, kept),
+            _mixing("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean, kept),
+            _mixing("batch items mix: about {p} of the previous item is mixed in", 1, _neighbour, kept),
+        )
+    ),
+]
+
+SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))
+
+
+def slopes(e: Evidence) -> Iterator[Constant]:
+    """Surrogates with their slopes, and with the reset detached or attached: forward runs do not see them."""
+    for detached in (e.spec.detach_reset, not e.spec.detach_reset):
+        also = "" if detached == e.spec.detach_reset else f" and the reset is {'detached' if detached else 'attached'}"
+        for surrogate in SURROGATES:
+            same = surrogate == e.spec.surrogate
+            if same and not also:
+                text = "the surrogate's slope is {p}, not {right}"
+            else:
+                text = f"the surrogate is {surrogate} with slope {{p}}, not {e.spec.surrogate} with slope {{right}}{also}"
+            change = {"surrogate": surrogate, "detach_reset": detached}
+            yield Constant(text, _slope, lambda e, p, change=change: e.suppose(slope=p, **change), SLOPES, 1e-3, 1e4)
+
+
+def _slope(e: Evidence) -> float:
+    return e.spec.slope

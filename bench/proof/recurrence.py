@@ -1,0 +1,82 @@
+"""The recurrence of one neuron in float64, forward and backward: the equations of `snnbench.kernels.spec`.
+
+Run free, a neuron resets on the spikes that its potentials call for. Forced, it resets on a framework's spikes: then each of
+the framework's decisions is judged where it was made, and one flipped spike does not spread.
+"""
+
+import numpy as np
+
+from snnbench.adapters.base.case import Native
+from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.kernels.surrogates import derivative
+
+
+def spec_of(neuron: NeuronSpec | Native) -> NeuronSpec:
+    """The equations that stand for a neuron here. A native one has none; its problem is calibrated for `soft`."""
+    return NEURONS["soft"] if isinstance(neuron, Native) else neuron
+
+
+def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
+    """Spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
+    if spec.max_spikes == 1:
+        return (v >= spec.threshold).astype(np.float64)
+    return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
+
+
+def run(
+    spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray | None = None, recurrent: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …).
+
+    With `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
+    """
+    v, expected = np.empty_like(currents), np.empty_like(currents)
+    after = np.zeros_like(currents[0])
+    for t, current in enumerate(currents):
+        v[t] = spec.decay * after + current
+        if recurrent is not None and t:
+            v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
+        expected[t] = fires(spec, v[t])
+        after = _reset(spec, v[t], expected[t] if spikes is None else spikes[t])
+    return v, expected
+
+
+def _reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+    if spec.reset == "none":
+        return v
+    if spec.reset in ("hard", "hard-straight"):
+        return v * (s == 0)
+    return v - spec.subtracted * s
+
+
+def run_backward(
+    spec: NeuronSpec,
+    v: np.ndarray,
+    spikes: np.ndarray,
+    upstream: np.ndarray,
+    recurrent: np.ndarray | None = None,
+    by_potentials: bool = False,
+) -> np.ndarray:
+    """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes.
+
+    gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
+    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead.
+    """
+    slope = derivative(spec, np)(v - spec.threshold)
+    gradient = np.empty_like(v)
+    carried = np.zeros_like(v[0])
+    for t in range(len(v) - 1, -1, -1):
+        if spec.reset == "hard":
+            by_v, by_s = (spikes[t] == 0), -v[t]
+        else:
+            by_v, by_s = 1.0, (-spec.subtracted if spec.reset.startswith("soft") else 0.0)
+        if spec.detach_reset:
+            by_s = 0.0
+        by_spike = 0.0 if by_potentials else upstream[t]
+        if recurrent is not None and t + 1 < len(v):
+            by_spike = by_spike + gradient[t + 1] @ recurrent
+        gradient[t] = (by_spike + carried * by_s) * slope[t] + carried * by_v
+        if by_potentials:
+            gradient[t] += upstream[t]
+        carried = spec.decay * gradient[t]
+    return gradient
