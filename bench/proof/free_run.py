@@ -59,7 +59,7 @@ def write_free_run(case: Case, path: Path) -> None:
     partial.replace(path)
 
 
-def read_free_run(path: str) -> FreeRun:
+def read_free_run(path: Path) -> FreeRun:
     with np.load(path) as stored:
         spikes = stored.get("spikes")
         return FreeRun(stored["gains"].tolist(), stored["rates"].tolist(), spikes)

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import PHASES, Case
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 
 from ..cores import use_cores
@@ -24,6 +23,7 @@ from ..proof.recheck import recheck
 from ..proof.stages import limits_of, problem_of, prove
 from ..status import declared, in_words, memory_status
 from .sandbox import ATTEMPTS
+from .task import Task
 
 
 class Ended(Exception):
@@ -31,14 +31,12 @@ class Ended(Exception):
 
 
 class Worker:
-    """Runs a job and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
+    """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
 
-    def __init__(self, job: dict, emit):
-        self.job, self.emit = job, emit
-        self.case = Case.from_dict(job["case"])
-        self.first_round = job.get("round", 0) == 0
+    def __init__(self, task: Task, emit):
+        self.task, self.case, self.emit = task, task.case, emit
+        self.first_round = task.round == 0
         self.backward_fits = True
-        self.phases = [name for name in PHASES if name in job["measure"].get("phases", PHASES)]
 
     def run(self) -> None:
         """Prove (in the first round) and measure."""
@@ -48,7 +46,7 @@ class Worker:
     def run_proof(self) -> None:
         """Prove only, with an oracle of its own."""
         with suppress(Ended):
-            self.threads = len(use_cores(self.job["measure"]["threads"]))
+            self.threads = len(use_cores(self.task.threads))
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case):
@@ -57,7 +55,7 @@ class Worker:
             self._refuse_attempts("error")
 
     def _measured(self) -> None:
-        self.threads = len(use_cores(self.job["measure"]["threads"]))
+        self.threads = len(use_cores(self.task.threads))
         adapter = self._import()
         program, problem, free = self._build(adapter)
         inputs, upstream = self._first_call(program, problem, free, adapter)
@@ -66,8 +64,8 @@ class Worker:
         parts = phases(program, inputs, upstream)
         if self.first_round:
             self._weigh(program, parts)
-            self._prove(adapter, read_free_run(self.job["proved_run"]))
-        if self.job["measure"]["timed"]:
+            self._prove(adapter, read_free_run(self.task.proved_run))
+        if self.task.timed:
             adapter.prepare(self.case, self.threads)
             self._time(program, problem, parts)
         self._refuse_attempts("error")
@@ -105,7 +103,7 @@ class Worker:
 
     def _import(self):
         with self._part("import", "import_error"):
-            adapter = registry.load(self.job["reference"])
+            adapter = registry.load(self.task.reference)
             for name in adapter.requires:
                 importlib.import_module(name)
         self._refuse_attempts("import_error")
@@ -113,7 +111,7 @@ class Worker:
 
     def _build(self, adapter):
         with self._part("problem", "error"):
-            free = read_free_run(self.job["own_run"])
+            free = read_free_run(self.task.own_run)
             self.fixed = adapter.fixed_point(self.case)
             problem = problem_of(self.case, free.gains, self.fixed)
         with self._part("build", "build_error"):
@@ -169,7 +167,7 @@ class Worker:
         text = in_words(error)
         status = memory_status(text, self.case.device)
         if status is None and self.first_round:
-            self._prove(adapter, read_free_run(self.job["proved_run"]))
+            self._prove(adapter, read_free_run(self.task.proved_run))
         self._end("first_call", start, status or "error", text)
 
     def _weigh(self, program, parts):
@@ -181,7 +179,7 @@ class Worker:
         size = np.dtype(np.float32).itemsize if case.precision in ("fp32", "tf32", "amp-bf16") else 2
         border = case.time_steps * case.batch * case.neurons * size
         figures, program.holds_borders = {}, False
-        for name in self.phases:
+        for name in self.task.phases:
             arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
                 figures[name] = weigh(parts[name], program, probe, arguments)
@@ -200,9 +198,9 @@ class Worker:
 
     def _time(self, program, problem, parts):
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
-        measured, rate = {}, self.job["measure"]["rel_ci"]
-        budget = self.job["measure"]["budget_s"] / len(self.phases)
-        for name in self.phases:
+        measured, rate = {}, self.task.rel_ci
+        budget = self.task.budget_s / len(self.task.phases)
+        for name in self.task.phases:
             try:
                 with self._part(name, "error"):
                     samples, result, index = sample(parts[name], program, rate, budget)
