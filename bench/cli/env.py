@@ -10,7 +10,7 @@ from rich.table import Table
 
 from .. import units
 from ..environments.create import create as make
-from ..environments.environment import Environment, NotMade, environments_folder, faults, known, named
+from ..environments.environment import Environment, NotMade, damage, environments_folder, known, named
 from ..environments.environment import remove as delete
 from . import exit_codes
 from .console import messages, output
@@ -91,7 +91,7 @@ def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments 
         if own.state()[0] == "not created":
             console.print(f"{own.name}: not created: {own.command}")
             continue
-        found = faults(own)
+        found = damage(own)
         failed = failed or bool(found)
         for fault in found or ["as it was made"]:
             console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)

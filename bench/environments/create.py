@@ -18,7 +18,7 @@ from snnbench.adapters import registry
 
 from ..files import write_atomically
 from . import requirements
-from .environment import FINISHED, MARKER, Environment, NotMade, describe, discard, faults, locked, read_json
+from .environment import FINISHED, MARKER, Environment, NotMade, ask_environment, damage, discard, locked, read_json
 from .link import link, locations
 from .recipes import Step
 
@@ -41,7 +41,7 @@ runpy.run_module({module!r}, run_name="__main__")
 
 
 @dataclass(frozen=True)
-class Progress:
+class CreationProgress:
     """`step` begins, was `kept` from before, or is `done` after `seconds`; or one `line` that pip said, or that says what is
     `damaged`, for which all is made anew."""
 
@@ -53,7 +53,7 @@ class Progress:
     line: str = ""
 
 
-def create(environment: Environment) -> Iterator[Progress]:
+def create(environment: Environment) -> Iterator[CreationProgress]:
     """Make, update or mend an environment, finished steps kept. Raises NotMade, or ConfigError if another command is at it."""
     try:
         yield from _create(environment)
@@ -62,13 +62,13 @@ def create(environment: Environment) -> Iterator[Progress]:
         raise NotMade(f"{environment.name}: {error.strerror or error}{where}; what is finished is kept") from None
 
 
-def _create(environment: Environment) -> Iterator[Progress]:
+def _create(environment: Environment) -> Iterator[CreationProgress]:
     with locked(environment):
         if environment.state()[0] == "ready":
-            found = faults(environment)
+            found = damage(environment)
             if not found:
                 return
-            yield Progress("damaged", line="; ".join(found))
+            yield CreationProgress("damaged", line="; ".join(found))
             discard(environment)
         if unmet := requirements.unmet_before(environment.recipe.needs):
             raise NotMade(f"{environment.name} needs {unmet}")
@@ -80,7 +80,7 @@ def _create(environment: Environment) -> Iterator[Progress]:
         write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
 
 
-def install(environment: Environment) -> Iterator[Progress]:
+def install(environment: Environment) -> Iterator[CreationProgress]:
     """The steps of the recipe alone, those kept that are finished. Raises NotMade."""
     recipe, folder = environment.recipe, environment.folder
     finished = read_json(folder / FINISHED)
@@ -102,15 +102,15 @@ def install(environment: Environment) -> Iterator[Progress]:
             write_atomically(folder / FINISHED, json.dumps(finished))
 
 
-def _step(environment, name, number, of, done, work) -> Iterator[Progress]:
+def _step(environment, name, number, of, done, work) -> Iterator[CreationProgress]:
     if done:
-        yield Progress("kept", name, number, of)
+        yield CreationProgress("kept", name, number, of)
         return
-    yield Progress("step", name, number, of)
+    yield CreationProgress("step", name, number, of)
     start = time.monotonic()
     for line in work(environment):
-        yield Progress("line", name, number, of, line=line)
-    yield Progress("done", name, number, of, time.monotonic() - start)
+        yield CreationProgress("line", name, number, of, line=line)
+    yield CreationProgress("done", name, number, of, time.monotonic() - start)
 
 
 def _make_venv(environment: Environment) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _check_adapters(environment: Environment) -> None:
     served = [references[name] for name in environment.recipe.adapters if name in references]
     if not served:
         return
-    for entry in describe(environment, served, [])["adapters"]:
+    for entry in ask_environment(environment, served, [])["adapters"]:
         if "error" in entry or entry["missing"]:
             lack = entry.get("error") or f"{', '.join(entry['missing'])} is not there"
             raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from ..executors.executor import Executor
 from ..executors.launch import launch, temporary_scratch
-from ..executors.local import Processes
+from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
 from ..mistakes import ConfigError, nearest
 from . import requirements
@@ -93,9 +93,9 @@ def named(name: str) -> Environment:
     return environments[name]
 
 
-def describe(environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None) -> dict:
+def ask_environment(environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None) -> dict:
     """What a worker in the environment says of it and of adapters. Raises NotMade if it gives no answer."""
-    executor = executor or Processes(str(environment.python))
+    executor = executor or LocalExecutor(str(environment.python))
     job = {"references": references, "cases": cases, "environment": environment.name}
     with temporary_scratch() as folder:
         surroundings = worker_environment("cuda", 0)  # nothing hidden: devices are counted too
@@ -106,14 +106,14 @@ def describe(environment: Environment, references: list[str], cases: list[dict],
         raise NotMade(f"environment {environment.name} gives no answer: {error}") from None
 
 
-def faults(environment: Environment) -> list[str]:
+def damage(environment: Environment) -> list[str]:
     """What is wrong with an environment that was made, in words: nothing, if it is as it was made."""
     state, why = environment.state()
     if state != "ready":
         return [] if state == "not created" else [f"{state}: {why}"]
     found = _lost_files(environment.site_packages)
     try:
-        answer = describe(environment, [], [])
+        answer = ask_environment(environment, [], [])
     except NotMade as error:
         return [*found, str(error)]
     packages = {_folded(name): version for name, version in answer["environment"]["packages"].items()}

@@ -37,7 +37,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Containers:
+class DockerExecutor:
     """The executor `docker`: each worker in a container of its own, on `cores`, with `pids` processes at most.
 
     `reads` are folders of the user's adapter files. Folders have the same names inside and outside. `gpus`: whether workers
@@ -112,7 +112,7 @@ class Containers:
             return f"the image must hold {', '.join(environment.recipe.adapters)} and this version of snnbench"
         return f"build the image {self.image.name} with --build-arg ENVIRONMENTS={environment.name}"
 
-    def at_home(self, environment) -> tuple["Containers | None", str | None]:
+    def at_home(self, environment) -> tuple["DockerExecutor | None", str | None]:
         """In the image that the environment names, else in the environment of that name inside our image."""
         if not environment.recipe.image:
             return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python"), None
@@ -122,12 +122,12 @@ class Containers:
             return None, str(error)
 
 
-def containers(experiment: Experiment, files: list[str], gpus: bool) -> Containers:
+def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> DockerExecutor:
     """For an experiment with adapters in `files`; `gpus` says whether this machine has any. Raises ConfigError."""
     engine = Engine()
     wanted = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
     sources = (Path(reference.rpartition(":")[0]) for reference in files)
-    return Containers(
+    return DockerExecutor(
         engine,
         find_image(engine, experiment.container.image),
         cores=tuple(usable_cores()[: experiment.measure.threads or None]),

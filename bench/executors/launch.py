@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from .executor import CannotStart, Ending, Executor
-from .local import Processes
+from .local import LocalExecutor
 
 TAIL = 4096
 
@@ -48,7 +48,7 @@ def launch(
     timeout: float,
     memory_bytes: int,
     environment: dict[str, str],
-    executor: Executor = Processes(),
+    executor: Executor = LocalExecutor(),
     shared: list[Path] = (),
 ) -> Outcome:
     """Have `executor` run `python -m snnbench.worker VERB` to its end or to `timeout` seconds.

@@ -21,7 +21,7 @@ CHANGE_FRAMEWORKS = (
 
 
 @dataclass(frozen=True)
-class Processes:
+class LocalExecutor:
     """The executor `local`: children of ours, with the Python of an environment."""
 
     python: str = sys.executable
@@ -66,10 +66,10 @@ class Processes:
     def advice(self, environment) -> str:
         return f"snnbench env doctor {environment.name}"
 
-    def at_home(self, environment) -> tuple["Processes | None", str | None]:
+    def at_home(self, environment) -> tuple["LocalExecutor | None", str | None]:
         if lacking := environment.lacking():
             return None, lacking
-        return Processes(str(environment.python)), None
+        return LocalExecutor(str(environment.python)), None
 
 
 def _of_python(python: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import psutil
 from ..cores import usable_cores
 
 
-def describe_machine() -> dict:
+def machine_facts() -> dict:
     """CPU, memory, GPUs and system; `hash` covers what a timing depends on and leaves out names and loads."""
     facts = {
         "cpu": _cpu_model(),
@@ -25,14 +25,14 @@ def describe_machine() -> dict:
     return {**facts, "kernel": platform.release(), "container": _in_container(), "hash": digest}
 
 
-def label(machine: dict) -> str:
+def machine_label(machine: dict) -> str:
     """One line for people."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
     return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
 
 
-def load() -> dict:
+def current_load() -> dict:
     """How busy the machine is now: load averages, free memory, CPU frequency and governor where the system tells."""
     frequency = psutil.cpu_freq()
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -78,7 +78,7 @@ def _gpus() -> list[dict]:
         pynvml.nvmlShutdown()
 
 
-def advice(machine: dict, load: dict) -> list[str]:
+def measuring_advice(machine: dict, load: dict) -> list[str]:
     """What a careful person would change before measuring here."""
     sentences = []
     if load["load_average"][0] > 0.5:

@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import __version__
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, launch
-from ..executors.local import Processes
+from ..executors.local import LocalExecutor
 from ..executors.surroundings import compiler_caches, worker_environment
 from ..experiment.config import Measure
 from ..experiment.order import dominated, order
@@ -53,7 +53,7 @@ class Runner:
         machine: dict,
         fresh: bool = False,
         shard: Shard = Shard(),
-        executor: Executor = Processes(),
+        executor: Executor = LocalExecutor(),
     ):
         self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
         self.machine, self.fresh = machine, fresh
