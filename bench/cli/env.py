@@ -10,8 +10,10 @@ from rich.table import Table
 
 from .. import units
 from ..environments.create import create as make
-from ..environments.environment import Environment, NotMade, damage, environments_folder, known, named
+from ..environments.damage import damage
+from ..environments.environment import Environment, NotMade, known, named
 from ..environments.environment import remove as delete
+from ..environments.recipes import environments_folder
 from . import exit_codes
 from .console import messages, output
 from .options import Json
@@ -31,7 +33,12 @@ def list_(as_json: Json = False) -> None:
             state, why = own.state()
             told = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder)}
             entries.append(
-                {**told, "adapters": own.recipe.adapters, "description": own.recipe.description, "pins": own.recipe.pins}
+                {
+                    **told,
+                    "adapters": own.recipe.adapters,
+                    "description": own.recipe.description,
+                    "pins": [*map(str, own.recipe.pins)],
+                }
             )
         print(json.dumps(entries, indent=1))
         return

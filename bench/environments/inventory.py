@@ -10,7 +10,8 @@ from ..executors.executor import Executor
 from ..executors.launch import launch, temporary_scratch
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
-from .environment import Environment, NotMade, ask_environment, known
+from .damage import ask_environment
+from .environment import Environment, NotMade, known
 
 TIMEOUT, MEMORY = 60.0, 16 * 2**30
 

@@ -13,7 +13,6 @@ from snnbench.executors.surroundings import worker_environment
 
 SWALLOWED = """
 from contextlib import suppress
-from snnbench.adapters.base import Adapter
 from snnbench.worker.sandbox import ATTEMPTS
 with suppress(Exception):
     {attempt}
