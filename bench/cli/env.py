@@ -31,15 +31,9 @@ def list_(as_json: Json = False) -> None:
         entries = []
         for own in all_known:
             state, why = own.state()
-            told = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder)}
-            entries.append(
-                {
-                    **told,
-                    "adapters": own.recipe.adapters,
-                    "description": own.recipe.description,
-                    "pins": [*map(str, own.recipe.pins)],
-                }
-            )
+            entry = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder), "adapters": own.recipe.adapters}
+            pins = [str(pin) for pin in own.recipe.pins]
+            entries.append({**entry, "description": own.recipe.description, "pins": pins})
         print(json.dumps(entries, indent=1))
         return
     table = Table(box=SIMPLE_HEAD)

@@ -20,11 +20,11 @@ def ask_environment(
     environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None
 ) -> dict[str, Any]:
     """What a worker in the environment answers about it, about adapters and about cases. Raises NotMade without an answer."""
-    executor = executor or LocalExecutor(str(environment.python))
+    asked = executor or LocalExecutor(str(environment.python))
     job = {"references": references, "cases": cases, "environment": environment.name}
     with temporary_scratch() as folder:
         variables = worker_environment("cuda", 0)  # hides no device: they are counted too
-        outcome = launch("describe", job, folder / "describe", TIMEOUT_S, MEMORY_BYTES, variables, executor)
+        outcome = launch("describe", job, folder / "describe", TIMEOUT_S, MEMORY_BYTES, variables, asked)
     try:
         return outcome.answer("describe")
     except RuntimeError as error:
@@ -56,7 +56,7 @@ def lost_files(site_packages: Path) -> list[str]:
     sentences = []
     for package in sorted(distributions(path=[str(site_packages)]), key=lambda package: package.name):
         names = [row[0] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row]
-        lost = [name for name in names if not name.endswith(".pyc") and not Path(package.locate_file(name)).exists()]
+        lost = [name for name in names if not name.endswith(".pyc") and not (site_packages / name).exists()]
         if lost:
             sentences.append(f"{package.name}-{package.version} has lost {len(lost)} files, first {lost[0]}")
     return sentences

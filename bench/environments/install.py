@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from venv import EnvBuilder
 
 from ..files import write_atomically
@@ -42,7 +43,7 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
     count = len(recipe.steps) + 1
     if finished is None:
         shutil.rmtree(folder, ignore_errors=True)
-        yield from _do("python", 1, count, lambda: _make_venv(environment))
+        yield from _do("python", 1, count, partial(_make_venv, environment))
         finished = []
         write_atomically(folder / FINISHED, json.dumps(finished))
     else:
@@ -51,7 +52,7 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
         if step.key in finished:
             yield CreationProgress("kept", step.name, number, count)
             continue
-        yield from _do(step.name, number, count, lambda step=step: install_packages(environment, step))
+        yield from _do(step.name, number, count, partial(install_packages, environment, step))
         if unmet := requirements.unmet_after(recipe.needs, environment.python, environment.site_packages):
             discard(environment)
             raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")

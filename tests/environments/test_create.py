@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from packaging.utils import canonicalize_name
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
@@ -417,7 +418,7 @@ def test_an_unknown_environment_is_named(snnbench):
 def test_the_built_in_recipes_pin_all_they_install():
     """Pins of one package agree within an environment, and steps with dependencies find theirs among the pins."""
     for own in known().values():
-        names = [pin.partition("==")[0].lower() for pin in own.recipe.pins]
+        names = [canonicalize_name(pin.name) for pin in own.recipe.pins]
         assert len(names) == len(set(names)), own.name
 
 
