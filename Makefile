@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives test lint setup clean
+.PHONY: quickstart coverage natives test types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -44,7 +44,14 @@ natives: setup
 test: $(VENV)/.kernels
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-lint: setup
+# mypy does not see pyproject.toml's package-dir: the three packages are laid out for it as one tree.
+types: setup
+	rm -rf build/types
+	mkdir -p build/types/snnbench
+	ln -s $(CURDIR)/bench/* $(CURDIR)/adapters $(CURDIR)/kernels build/types/snnbench/
+	$(BIN)/python -m mypy
+
+lint: types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile

@@ -1,22 +1,31 @@
 """The command line: one file per verb, no logic in it."""
 
+import io
 import signal
 import sys
 
 
 def main() -> None:
-    """Entry point. A user's mistake ends with one sentence and exit code 2, never with a traceback."""
+    """Entry point of the process: signals and streams, then the command."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? instead of nothing
+    run_command()
+
+
+def run_command(arguments: list[str] | None = None) -> None:
+    """Run one verb with `arguments`, by default those of the process. Raises SystemExit with the exit code.
+
+    A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
+    """
     from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
     try:
         from ..mistakes import ConfigError
         from .app import app
 
-        app()
+        app(arguments, prog_name="snnbench")
     except KeyboardInterrupt:
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

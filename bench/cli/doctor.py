@@ -8,7 +8,7 @@ import typer
 from ..environments.environment import known
 from ..environments.inventory import calibrate as measured_ceilings
 from ..environments.inventory import survey_environment
-from ..machine.facts import advice, describe_machine, label, load
+from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
 from .console import output
 from .options import Json
 
@@ -20,18 +20,18 @@ def doctor(
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
     environment = survey_environment()
     del environment["executor"]
-    facts = {"machine": describe_machine(), "load": load(), "environment": environment}
+    facts = {"machine": machine_facts(), "load": current_load(), "environment": environment}
     facts["environments"] = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in environment["devices"] else "cpu"
     if calibrate:
         facts["ceilings"] = {device: measured_ceilings(device)}
-    sentences = advice(facts["machine"], facts["load"])
+    sentences = measuring_advice(facts["machine"], facts["load"])
     if as_json:
         print(json.dumps({**facts, "advice": sentences}, indent=1))
         return
     console = output()
     here, now = facts["machine"], facts["load"]
-    console.print(f"machine      {label(here)}, {here['system']}, hash {here['hash']}")
+    console.print(f"machine      {machine_label(here)}, {here['system']}, hash {here['hash']}")
     devices = ", ".join(environment["devices"])
     console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
     for name, state in facts["environments"].items():

@@ -10,8 +10,10 @@ from rich.table import Table
 
 from .. import units
 from ..environments.create import create as make
-from ..environments.environment import Environment, NotMade, environments_folder, faults, known, named
+from ..environments.damage import damage
+from ..environments.environment import Environment, NotMade, known, named
 from ..environments.environment import remove as delete
+from ..environments.recipes import environments_folder
 from . import exit_codes
 from .console import messages, output
 from .options import Json
@@ -29,10 +31,9 @@ def list_(as_json: Json = False) -> None:
         entries = []
         for own in all_known:
             state, why = own.state()
-            told = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder)}
-            entries.append(
-                {**told, "adapters": own.recipe.adapters, "description": own.recipe.description, "pins": own.recipe.pins}
-            )
+            entry = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder), "adapters": own.recipe.adapters}
+            pins = [str(pin) for pin in own.recipe.pins]
+            entries.append({**entry, "description": own.recipe.description, "pins": pins})
         print(json.dumps(entries, indent=1))
         return
     table = Table(box=SIMPLE_HEAD)
@@ -91,7 +92,7 @@ def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments 
         if own.state()[0] == "not created":
             console.print(f"{own.name}: not created: {own.command}")
             continue
-        found = faults(own)
+        found = damage(own)
         failed = failed or bool(found)
         for fault in found or ["as it was made"]:
             console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)

@@ -10,7 +10,7 @@ from snnbench.adapters.base.case import sizes
 from .. import units
 from ..experiment.order import estimate_seconds
 from ..experiment.shard import parse_shard
-from ..machine.facts import describe_machine
+from ..machine.facts import machine_facts
 from ..run.planning import load_plan
 from ..run.runner import Runner
 from ..status import RETRIED
@@ -36,7 +36,7 @@ def plan(
     folder = out or default_folder(experiment, part)
     planned = part.of(planned)
     measure = experiment.measure
-    runner = Runner(folder, planned, measure, experiment.seed, describe_machine())
+    runner = Runner(folder, planned, measure, experiment.seed, machine_facts())
     entries, seconds = [], 0.0
     for item in planned:
         records = [runner.finished(item, round) for round in range(measure.rounds)]

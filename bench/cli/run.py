@@ -14,7 +14,7 @@ from ..experiment.config import Experiment
 from ..experiment.planned_case import PlannedCase
 from ..experiment.shard import Shard, parse_shard
 from ..files import write_atomically
-from ..machine.facts import describe_machine
+from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
 from ..records.manifest import write_planned
 from ..records.rows import comparison_group
@@ -80,7 +80,7 @@ def _run(
         for environment in {item.adapter["environment"]["hash"]: item.adapter["environment"] for item in planned}.values():
             facts = {key: value for key, value in environment.items() if key != "executor"}
             write_atomically(folder / f"environment-{environment['hash']}.json", json.dumps(facts, indent=1) + "\n")
-        machine = describe_machine()
+        machine = machine_facts()
         runner = Runner(folder.resolve(), planned, measure, experiment.seed, machine, fresh, shard, workers)
         interrupted = False
         with Progress(mine * measure.rounds, measure.budget * measure.timed) as progress:

@@ -8,15 +8,15 @@ from snnbench.adapters.registry import BUILT_IN, references
 
 from ..executors.executor import Executor
 from ..executors.launch import launch, temporary_scratch
-from ..executors.local import Processes
+from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
+from .damage import ask_environment
 from .environment import Environment, NotMade, known
-from .environment import describe as describe_adapters
 
 TIMEOUT, MEMORY = 60.0, 16 * 2**30
 
 
-def survey_environment(executor: Executor = Processes()) -> dict:
+def survey_environment(executor: Executor = LocalExecutor()) -> dict:
     """Name, hash, Python, packages and devices of the default environment, and the executor of workers there.
 
     Raises RuntimeError if a worker there gives no answer.
@@ -55,7 +55,7 @@ def _at_home(own: Environment, strangers: list[dict], default: Executor) -> list
     if lacking:
         return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
     try:
-        answer = describe_adapters(own, [entry["reference"] for entry in strangers], [], executor)
+        answer = ask_environment(own, [entry["reference"] for entry in strangers], [], executor)
     except NotMade as error:
         lacking = f"{error}: {executor.advice(own)}"
         return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
@@ -120,7 +120,7 @@ def calibrate(device: str) -> dict:
     return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
 
 
-def _ask(verb: str, job: dict, device: str = "cuda", executor: Executor = Processes()):
+def _ask(verb: str, job: dict, device: str = "cuda", executor: Executor = LocalExecutor()):
     """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
     with temporary_scratch() as folder:
         return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), executor)

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 
 import snnbench
 
@@ -28,19 +29,25 @@ sys.meta_path.append(Finder)
 '''
 
 
+def package_folder(name: str) -> Path:
+    """The folder of a package, which is not imported. Raises ModuleNotFoundError."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"no package {name}")
+    return Path(spec.origin).resolve().parent
+
+
 def locations() -> dict[str, str]:
-    """The folder of each of our packages."""
-    return {name: str(Path(find_spec(name).origin).resolve().parent) for name in PACKAGES}
+    """The folder of each of snnbench's packages, by its name."""
+    return {name: str(package_folder(name)) for name in PACKAGES}
 
 
 def link(site_packages: Path) -> None:
-    """Make `import snnbench` in an environment find the packages that run now, and its metadata tell their version."""
+    """Let `import snnbench` in an environment find the packages that run now, and write metadata with their version."""
     (site_packages / "_snnbench_link.py").write_text(FINDER.format(folders=locations()))
     (site_packages / "_snnbench_link.pth").write_text("import _snnbench_link\n")
     for old in site_packages.glob("snnbench-*.dist-info"):
-        for file in old.iterdir():
-            file.unlink()
-        old.rmdir()
+        rmtree(old)
     metadata = site_packages / f"snnbench-{snnbench.__version__}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: snnbench\nVersion: {snnbench.__version__}\n")

@@ -1,21 +1,23 @@
-"""environments.toml → Recipes: what each virtual environment of a framework holds, in which steps, and what it needs."""
+"""environments.toml → recipes: the packages of each framework's virtual environment, the steps that install them, and
+what the machine must have."""
 
 import hashlib
 import json
 import os
 import re
 import tomllib
-from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from packaging.requirements import InvalidRequirement, Requirement
+from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..mistakes import ConfigError, nearest, shown, wanted
+from .link import package_folder
 
 FILE = "environments.toml"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(\[[a-z0-9,_-]+\])?==[A-Za-z0-9_.+!-]+")
 
 Need = Literal["nvcc", "cuda-torch"]
 
@@ -25,7 +27,7 @@ class _Table(BaseModel):
 
 
 class Step(_Table):
-    """One call of pip. What the fields mean is told at the head of environments.toml."""
+    """One call of pip. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
     install: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -35,20 +37,20 @@ class Step(_Table):
 
     @field_validator("install")
     @classmethod
-    def _pinned(cls, install):
-        for requirement in install:
-            if not PIN.fullmatch(requirement) and not _local_package(requirement):
-                raise ValueError(f"{requirement!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package")
+    def _pinned(cls, install: tuple[str, ...]) -> tuple[str, ...]:
+        for package in install:
+            if not pin_of(package) and not _is_local_package(package):
+                raise ValueError(f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package")
         return install
 
     @property
     def key(self) -> str:
-        """Hash of everything that the step does."""
+        """Hash of everything that the step does, so that a changed step is done again."""
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Recipe(_Table):
-    """One environment."""
+    """What one environment is made of."""
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
     description: str
@@ -57,7 +59,7 @@ class Recipe(_Table):
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _named_once(self):
+    def _named_once(self) -> "Recipe":
         names = [step.name for step in self.steps]
         for name in names:
             if names.count(name) > 1:
@@ -65,29 +67,41 @@ class Recipe(_Table):
         return self
 
     @property
-    def pins(self) -> list[str]:
-        return [pin for step in self.steps for pin in step.install if PIN.fullmatch(pin)]
+    def pins(self) -> list[Requirement]:
+        """The pinned packages of all steps; local packages are not among them."""
+        return [pin for step in self.steps for package in step.install if (pin := pin_of(package))]
 
     @property
     def keys(self) -> list[str]:
         return [step.key for step in self.steps]
 
 
+def pin_of(package: str) -> Requirement | None:
+    """What `package` requires, if that is one version of one package of an index, like `torch==2.13.0`; else None."""
+    try:
+        requirement = Requirement(package)
+    except InvalidRequirement:
+        return None
+    exact = [one.operator == "==" and not one.version.endswith(".*") for one in requirement.specifier]
+    return requirement if exact == [True] and not requirement.marker else None
+
+
 def environments_folder() -> Path:
-    """Where environments are made: SNNBENCH_ENVIRONMENTS, else ~/.local/share/snnbench/environments."""
+    """Where environments are made: $SNNBENCH_ENVIRONMENTS, else `snnbench/environments` in the user's folder for data, which is
+    ~/.local/share on Linux."""
     if given := os.environ.get("SNNBENCH_ENVIRONMENTS"):
         return Path(given).expanduser().absolute()
-    return Path.home() / ".local" / "share" / "snnbench" / "environments"
+    return user_data_path("snnbench") / "environments"
 
 
 def load_recipes() -> dict[str, Recipe]:
     """The built-in recipes and the user's own, which win. Raises ConfigError with file, key, value and what would be right."""
     own = environments_folder() / FILE
-    recipes = _read(Path(str(files("snnbench.adapters").joinpath(FILE))))
+    recipes = _read(package_folder("snnbench.adapters") / FILE)
     if own.is_file():
-        mine = _read(own)
-        taken = {adapter for recipe in mine.values() for adapter in recipe.adapters}
-        recipes = {name: recipe for name, recipe in recipes.items() if not taken & set(recipe.adapters)} | mine
+        users = _read(own)
+        served = {adapter for recipe in users.values() for adapter in recipe.adapters}
+        recipes = {name: recipe for name, recipe in recipes.items() if not served & set(recipe.adapters)} | users
     return recipes
 
 
@@ -98,7 +112,8 @@ def _read(path: Path) -> dict[str, Recipe]:
         raise ConfigError(f"{path}: is not TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
-    recipes, served = {}, {}
+    recipes: dict[str, Recipe] = {}
+    served: dict[str, str] = {}
     for name, table in values.items():
         if not re.fullmatch(NAME, name) or name == "default":
             raise ConfigError(f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'")
@@ -115,10 +130,10 @@ def _read(path: Path) -> dict[str, Recipe]:
 
 def _message(name: str, error: ValidationError) -> str:
     """One sentence for one of pydantic's errors; a misspelt key comes before the missing one."""
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    first: Any = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     key = ".".join([name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])])
     if first["type"] == "extra_forbidden":
-        known = (Step if "steps" in first["loc"][:-1] else Recipe).model_fields
+        known = Step.model_fields if "steps" in first["loc"][:-1] else Recipe.model_fields
         return f"{key}: unknown key{nearest(str(first['loc'][-1]), known)} (there are {', '.join(known)})"
     if first["type"] == "missing":
         return f"{key}: is missing"
@@ -127,5 +142,5 @@ def _message(name: str, error: ValidationError) -> str:
     return f"{key} = {shown(first['input'])}: {wanted(first)}"
 
 
-def _local_package(requirement: str) -> bool:
-    return Path(requirement).is_absolute() and Path(requirement).exists()
+def _is_local_package(package: str) -> bool:
+    return Path(package).is_absolute() and Path(package).exists()

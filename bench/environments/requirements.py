@@ -1,4 +1,4 @@
-"""What an environment may need of the machine, beyond Python and a package index."""
+"""What the recipe of an environment may need of the machine, beyond Python and a package index."""
 
 import os
 import re
@@ -14,33 +14,35 @@ def in_words(needs: tuple[str, ...]) -> str:
 
 
 def unmet_before(needs: tuple[str, ...]) -> str | None:
-    """What is needed and can be seen to be lacking before anything is installed."""
+    """What is needed and, as can be seen before anything is installed, is not there; None if nothing is."""
     if "nvcc" in needs and nvcc() is None:
         return f"{WORDS['nvcc']}, and there is none on PATH nor in CUDA_HOME"
     return None
 
 
 def unmet_after(needs: tuple[str, ...], python: Path, site_packages: Path) -> str | None:
-    """What is needed and turns out to be otherwise once it is installed."""
+    """What is needed and, as can be seen only once it is installed, is otherwise; None if nothing is."""
     if "cuda-torch" not in needs or not (site_packages / "torch").is_dir():
         return None
     code = "import torch; print(torch.__version__, torch.version.cuda or '')"
-    seen = subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.split()
-    if len(seen) == 2:
+    versions = subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.split()
+    if len(versions) == 2:
         return None
-    return f"{WORDS['cuda-torch']}, and what pip finds here is torch {seen[0] if seen else '(it does not import)'}, without CUDA"
+    torch = versions[0] if versions else "(it does not import)"
+    return f"{WORDS['cuda-torch']}, and what pip finds here is torch {torch}, without CUDA"
 
 
 def nvcc() -> str | None:
-    """The path of CUDA's compiler."""
+    """The path of CUDA's compiler, if there is one in CUDA_HOME or, where that is not set, on PATH."""
     home = os.environ.get("CUDA_HOME")
     return shutil.which("nvcc", path=f"{home}/bin") if home else shutil.which("nvcc")
 
 
 def build_variables() -> dict[str, str]:
     """CUDA_HOME where it is not set. Torch would take it from nvcc's folder, which is wrong where nvcc is a wrapper."""
-    if os.environ.get("CUDA_HOME") or not nvcc():
+    compiler = nvcc()
+    if os.environ.get("CUDA_HOME") or not compiler:
         return {}
-    told = subprocess.run([nvcc(), "-dryrun", "-x", "cu", os.devnull], capture_output=True, text=True).stderr
-    top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
+    commands = subprocess.run([compiler, "-dryrun", "-x", "cu", os.devnull], capture_output=True, text=True).stderr
+    top = re.search(r"^#\$ TOP=(.+)$", commands, re.MULTILINE)
     return {"CUDA_HOME": str(Path(top[1].strip()).resolve())} if top else {}

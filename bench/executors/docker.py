@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGKILL, Signals
+from typing import Any, BinaryIO
 
 from docker.errors import DockerException, ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
@@ -17,11 +18,11 @@ from ..cores import usable_cores
 from ..experiment.config import Experiment
 from ..mistakes import ConfigError
 from .docker_engine import OWNER, Engine
-from .executor import CannotStart, Ending
+from .executor import CannotStart, Ending, OwnEnvironment
 from .local import kernel_kills
 
 ENVIRONMENTS = "/opt/environments"
-"""Where our Dockerfile makes them."""
+"""Where the Dockerfile makes them."""
 NOT_FOUND = 127
 """Exit code of a container whose program is not in its image."""
 FAILURES = (DockerException, RequestException)
@@ -29,7 +30,7 @@ FAILURES = (DockerException, RequestException)
 
 @dataclass(frozen=True)
 class Image:
-    """A name as the user gave it, the digest that the engine knows it by, and its PATH."""
+    """An image: its name as the user gave it, the digest by which the engine knows it, and the PATH in it."""
 
     name: str
     digest: str
@@ -37,11 +38,11 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Containers:
-    """The executor `docker`: each worker in a container of its own, on `cores`, with `pids` processes at most.
+class DockerExecutor:
+    """The executor `docker`: each worker in a container of its own, on `cores`, with at most `pids` processes.
 
     `reads` are folders of the user's adapter files. Folders have the same names inside and outside. `gpus`: whether workers
-    that may see GPUs are given them; the engine refuses where it cannot.
+    that may see GPUs are given them; an engine that cannot do so refuses to start them.
     """
 
     engine: Engine
@@ -53,19 +54,27 @@ class Containers:
     python: str = "python"
     parent: None = None
 
-    def run(self, arguments, variables, scratch, shared, timeout, memory_bytes) -> Ending:
+    def run(
+        self,
+        arguments: list[str],
+        variables: dict[str, str],
+        scratch: Path,
+        shared: list[Path],
+        timeout: float,
+        memory_bytes: int,
+    ) -> Ending:
         try:
             with self._container(arguments, variables, [scratch, *shared], memory_bytes) as container:
-                ending = _ended(container, scratch / "output", timeout)
+                ending = _run_to_end(container, scratch / "output", timeout)
         except FAILURES as error:
-            raise CannotStart(f"the container engine failed: {_said(error)}") from None
+            raise CannotStart(f"the container engine failed: {_in_words(error)}") from None
         if ending.exit_code == NOT_FOUND:
             raise CannotStart(f"image {self.image.name} has no {self.python}")
         return ending
 
     @contextmanager
-    def _container(self, arguments, variables, writes, memory_bytes) -> Iterator:
-        """Made, and removed whatever happens."""
+    def _container(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Iterator[Any]:
+        """A container that is ready to start, and is removed whatever happens. It may write in the folders `writes`."""
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
         mounts += [Mount(str(folder), str(folder), "bind", read_only=True) for folder in self.reads]
         sees_gpus = self.gpus and variables.get("CUDA_VISIBLE_DEVICES") != ""
@@ -73,8 +82,8 @@ class Containers:
             self.image.digest,
             arguments,
             entrypoint=[self.python],
-            environment={**self._of_python(), **variables},
-            user=f"{os.getuid()}:{os.getgid()}",  # who owns the mounted folders
+            environment={**self._search_path(), **variables},
+            user=f"{os.getuid()}:{os.getgid()}",  # the owner of the mounted folders
             labels={OWNER: self.engine.owner},
             mounts=mounts,
             init=True,
@@ -87,33 +96,33 @@ class Containers:
             memswap_limit=memory_bytes,
             cpuset_cpus=",".join(map(str, self.cores)),
             pids_limit=self.pids,
-            log_config=LogConfig(type="none"),  # what it says is read as it comes, and kept nowhere else
+            log_config=LogConfig(type="none"),  # its output is read as it comes, and stored nowhere else
             device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])] if sees_gpus else None,
         )
         try:
             yield container
         finally:
-            with suppress(*FAILURES):  # then the engine is gone, and the next start finds the container
+            with suppress(*FAILURES):  # the engine is gone: the next start removes the container
                 container.remove(force=True, v=True)
 
-    def _of_python(self) -> dict[str, str]:
-        """The programs of another environment come first in its workers."""
+    def _search_path(self) -> dict[str, str]:
+        """Variables by which workers of another environment find its programs first."""
         folder = os.path.dirname(self.python)
         return {"PATH": f"{folder}:{self.image.path}"} if folder else {}
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         return {"image": {"name": self.image.name, "digest": self.image.digest}}
 
     def inherited(self) -> dict[str, str]:
         return {}
 
-    def advice(self, environment) -> str:
+    def advice(self, environment: OwnEnvironment) -> str:
         if environment.recipe.image:
             return f"the image must hold {', '.join(environment.recipe.adapters)} and this version of snnbench"
         return f"build the image {self.image.name} with --build-arg ENVIRONMENTS={environment.name}"
 
-    def at_home(self, environment) -> tuple["Containers | None", str | None]:
-        """In the image that the environment names, else in the environment of that name inside our image."""
+    def at_home(self, environment: OwnEnvironment) -> tuple["DockerExecutor", None] | tuple[None, str]:
+        """In the image that the environment's recipe names, else in the environment of that name inside this image."""
         if not environment.recipe.image:
             return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python"), None
         try:
@@ -122,27 +131,28 @@ class Containers:
             return None, str(error)
 
 
-def containers(experiment: Experiment, files: list[str], gpus: bool) -> Containers:
-    """For an experiment with adapters in `files`; `gpus` says whether this machine has any. Raises ConfigError."""
+def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> DockerExecutor:
+    """The executor for an experiment with adapters in `files` (`path.py:Class`); `gpus` says whether this machine has any.
+    Raises ConfigError if no engine answers or it has no such image."""
     engine = Engine()
-    wanted = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
+    needs_gpus = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
     sources = (Path(reference.rpartition(":")[0]) for reference in files)
-    return Containers(
+    return DockerExecutor(
         engine,
         find_image(engine, experiment.container.image),
         cores=tuple(usable_cores()[: experiment.measure.threads or None]),
         pids=experiment.container.pids,
         reads=tuple(dict.fromkeys(source.parent for source in sources if source.suffix == ".py")),
-        gpus=wanted,
+        gpus=needs_gpus,
     )
 
 
-def _ended(container, output: Path, timeout: float) -> Ending:
-    """Start a container and wait for its end without using the cores that it measures on."""
+def _run_to_end(container: Any, output: Path, timeout: float) -> Ending:
+    """Start a container and wait for its end, which does not use the cores that it measures on."""
     killed_before = kernel_kills()
-    said = container.attach(stream=True)
+    pieces = container.attach(stream=True)
     with open(output, "wb", buffering=0) as stream:
-        reader = threading.Thread(target=_copy, args=(said, stream), daemon=True)
+        reader = threading.Thread(target=_copy_output, args=(pieces, stream), daemon=True)
         reader.start()
         start = time.monotonic()
         try:
@@ -157,44 +167,44 @@ def _ended(container, output: Path, timeout: float) -> Ending:
     return ending_of(container.attrs["State"], timed_out, kernel_kills() > killed_before)
 
 
-def ending_of(state: dict, timed_out: bool, kernel_killed: bool) -> Ending:
-    """From what the engine says of a container that has ended, and whether the kernel killed anything meanwhile."""
+def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> Ending:
+    """How a worker ended, from what the engine says of its container and whether the kernel killed any process meanwhile."""
     code = state["ExitCode"]
     number = code - 128 if code - 128 in [signal.value for signal in Signals] else None
-    # podman's API does not always tell of memory; the kernel does.
+    # podman's API does not always say that memory ran out; the kernel does.
     ran_out = bool(state.get("OOMKilled")) or (number == SIGKILL and kernel_killed)
     return Ending(None if number else code, number, timed_out, ran_out and not timed_out)
 
 
-def _copy(said, stream) -> None:
+def _copy_output(pieces: Iterator[bytes], stream: BinaryIO) -> None:
     with suppress(*FAILURES, OSError, ValueError):
-        for piece in said:
+        for piece in pieces:
             stream.write(piece)
 
 
-def _ends_within(container, timeout: float, start: float) -> bool:
+def _ends_within(container: Any, timeout: float, start: float) -> bool:
     try:
         container.wait(timeout=timeout)
         return True
-    except RequestException:  # requests says that it read nothing for so long, or that the engine went away
+    except RequestException:  # nothing was read for so long, or the engine has gone
         if time.monotonic() - start < timeout:
             raise
         return False
 
 
-def _said(error: Exception) -> str:
+def _in_words(error: Exception) -> str:
     return " ".join(str(getattr(error, "explanation", None) or error).split())
 
 
 def find_image(engine: Engine, name: str) -> Image:
-    """Raises ConfigError with the command that makes the image."""
+    """The engine's image of that name. Raises ConfigError, if there is none with the command that builds it."""
     try:
-        found = engine.client.images.get(name)
+        image = engine.client.images.get(name)
     except ImageNotFound:
         raise ConfigError(
             f"container.image = {name!r}: the container engine has no such image: docker build -t {name} ."
         ) from None
     except FAILURES as error:
-        raise ConfigError(f"container.image = {name!r}: {_said(error)}") from None
-    variables = dict(entry.partition("=")[::2] for entry in found.attrs["Config"].get("Env") or [])
-    return Image(name, found.id, variables.get("PATH", "/usr/local/bin:/usr/bin:/bin"))
+        raise ConfigError(f"container.image = {name!r}: {_in_words(error)}") from None
+    variables = dict(entry.partition("=")[::2] for entry in image.attrs["Config"].get("Env") or [])
+    return Image(name, image.id, variables.get("PATH", "/usr/local/bin:/usr/bin:/bin"))

@@ -1,4 +1,4 @@
-"""The container engine, and whose containers are whose: none outlives the command that started it for long."""
+"""The container engine, and a watcher beside it: no container outlives for long the command that started it."""
 
 import atexit
 import os
@@ -16,15 +16,15 @@ from requests.exceptions import RequestException
 from ..mistakes import ConfigError
 
 OWNER = "snnbench.owner"
-"""Label of every container: the process that started it, `boot:namespace:pid:started`."""
-LINGERS = 3.0
+"""Label of every container. Its value is the process that started it, as `boot:namespace:pid:start time`."""
+LINGERS_S = 3.0
 """Seconds in which the engine may still make a container that a killed process had asked for."""
 
 
 class Engine:
-    """A connection. Removes what dead owners left, and sees to it that its own containers die with this process."""
+    """A connection. It removes containers of dead owners, and has its own removed when this process ends."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         """Raises ConfigError if no engine answers."""
         try:
             self.client = docker.from_env(timeout=60)
@@ -39,19 +39,19 @@ class Engine:
         self._watch()
 
     def _watch(self) -> None:
-        """A process that sees this one end, however it ends, and removes what it leaves."""
-        reaper = subprocess.Popen(
+        """Start a process that waits for the end of this one, however it ends, and removes the containers that are left."""
+        watcher = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, self.owner],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        atexit.register(reaper.kill)
+        atexit.register(watcher.kill)
 
 
 def in_short(error: BaseException) -> str:
-    """The system's own words, where libraries have wrapped them in theirs; else the outermost library's."""
+    """The operating system's words for an error, if libraries have wrapped one; else those of the outermost error."""
     inner: BaseException | None = error
     while inner:
         if isinstance(inner, OSError) and inner.strerror:
@@ -61,19 +61,20 @@ def in_short(error: BaseException) -> str:
 
 
 def owner(process: psutil.Process | None = None) -> str:
+    """The label of the containers of a process, by default of this one."""
     process = process or psutil.Process()
     return f"{_here()}:{process.pid}:{process.create_time():.2f}"
 
 
 def _here() -> str:
-    """This boot of this machine, and the namespace that process numbers are of."""
+    """This boot of this machine, and the namespace in which process numbers hold."""
     with suppress(OSError):
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}:{os.stat('/proc/self/ns/pid').st_ino}"
     return "unknown:0"
 
 
 def is_orphan(label: str) -> bool:
-    """Whether the owner is known to be dead. Of other machines, boots and namespaces nothing is known."""
+    """Whether the owner is known to be dead. Nothing is known of owners on other machines, boots and namespaces."""
     here, _, rest = label.rpartition(":")[0].rpartition(":")
     if here != _here() or not rest.isdigit():
         return False
@@ -83,21 +84,21 @@ def is_orphan(label: str) -> bool:
         return True
 
 
-def remove_orphans(client, of: str | None = None) -> int:
-    """Remove the containers of dead owners, or all containers `of` one; how many there were."""
+def remove_orphans(client: docker.DockerClient, of: str | None = None) -> int:
+    """Remove the containers of dead owners, or all containers of the owner `of`. Returns how many were removed."""
     removed = 0
     for entry in client.api.containers(all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}):
         if of is not None or is_orphan(entry["Labels"][OWNER]):
-            with suppress(DockerException):  # somebody else was faster
+            with suppress(DockerException):  # another process has removed it
                 client.api.remove_container(entry["Id"], force=True, v=True)
                 removed += 1
     return removed
 
 
 def main(label: str) -> None:
-    """Wait until the process at the other end of standard input is gone, then remove what it left."""
+    """The watcher: wait until the process at the other end of standard input is gone, then remove its containers."""
     sys.stdin.buffer.read()
-    client, end = docker.from_env(timeout=60), time.monotonic() + LINGERS
+    client, end = docker.from_env(timeout=60), time.monotonic() + LINGERS_S
     while time.monotonic() < end:
         with suppress(DockerException, RequestException):
             remove_orphans(client, label)

@@ -1,8 +1,8 @@
-"""What starts workers: processes of this machine (`processes.py`) or containers (`containers.py`)."""
+"""What starts workers: processes of this machine (`local.py`) or containers (`docker.py`)."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 
 class CannotStart(Exception):
@@ -19,11 +19,40 @@ class Ending:
     host_ran_out: bool = False
 
 
-class Executor(Protocol):
-    """Equal executors give workers the same surroundings; they may be keys."""
+class Recipe(Protocol):
+    """What an executor reads of the recipe of an environment."""
 
-    parent: int | None
-    """The process that a worker dies with, None if it cannot see it."""
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        """Names of the adapters whose frameworks it holds."""
+
+    @property
+    def image(self) -> str | None:
+        """A container image that holds them in its own Python, if there is one."""
+
+
+class OwnEnvironment(Protocol):
+    """What an executor reads of an environment made for some frameworks (`environments/environment.py`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    @property
+    def python(self) -> Path: ...
+
+    def lacking(self) -> str | None:
+        """Why no worker can run in it on this machine, None if one can."""
+
+
+class Executor(Protocol):
+    """Equal executors give workers the same surroundings. They can be hashed."""
+
+    @property
+    def parent(self) -> int | None:
+        """The process that a worker dies with; None if the worker cannot see it."""
 
     def run(
         self,
@@ -41,13 +70,13 @@ class Executor(Protocol):
         """
 
     def facts(self) -> dict[str, Any]:
-        """What a record should say of it beyond what an environment says of itself."""
+        """What a record says of where its worker ran, beyond what the worker itself tells of its environment."""
 
     def inherited(self) -> dict[str, str]:
-        """Variables of the user's that change what frameworks do and that workers see."""
+        """The user's environment variables that workers see and that change what frameworks do."""
 
-    def advice(self, environment) -> str:
-        """What to do if workers in another environment give no answer."""
+    def advice(self, environment: OwnEnvironment) -> str:
+        """What to do if workers in `environment` give no answer."""
 
-    def at_home(self, environment) -> tuple["Executor | None", str | None]:
-        """The executor for workers in another environment (of `environments.py`), or why there can be none."""
+    def at_home(self, environment: OwnEnvironment) -> tuple[Self, None] | tuple[None, str]:
+        """The executor for workers in `environment`, or why there can be none."""

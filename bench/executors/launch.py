@@ -1,40 +1,45 @@
-"""Has one worker started, and says how it ended: the events that it reported, its output, its time."""
+"""Launches one worker and says how it ended: the events that it reported, the end of its output, and how long it took."""
 
 import json
 import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from .executor import CannotStart, Ending, Executor
-from .local import Processes
+from .local import LocalExecutor
 
-TAIL = 4096
+TAIL_BYTES = 4096
+"""Of a worker's output, in a record."""
 
 
 @dataclass
 class Outcome(Ending):
     """How a worker ended, the events that it reported, and the end of its output."""
 
-    events: list[dict] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     output_tail: str = ""
     duration_s: float = 0.0
 
     @property
     def complete(self) -> bool:
+        """Whether the worker came to its end."""
         return bool(self.events) and self.events[-1]["part"] == "end"
 
     @property
     def cpu_seconds(self) -> float | None:
+        """CPU time of the worker and of what it started; None if it did not come to its end."""
         return self.events[-1]["cpu_seconds"] if self.complete else None
 
-    def answer(self, part: str) -> dict:
-        """The event of a worker that was asked one thing. Raises RuntimeError with its last words if it did not answer."""
+    def answer(self, part: str) -> dict[str, Any]:
+        """The event named `part`. Raises RuntimeError with the worker's last line of output if there is none."""
         for event in self.events:
             if event["part"] == part:
                 return event
@@ -43,23 +48,23 @@ class Outcome(Ending):
 
 def launch(
     verb: str,
-    job: dict,
+    job: dict[str, Any],
     scratch: Path,
     timeout: float,
     memory_bytes: int,
-    environment: dict[str, str],
-    executor: Executor = Processes(),
-    shared: list[Path] = (),
+    variables: dict[str, str],
+    executor: Executor = LocalExecutor(),
+    shared: Sequence[Path] = (),
 ) -> Outcome:
     """Have `executor` run `python -m snnbench.worker VERB` to its end or to `timeout` seconds.
 
-    `scratch` is made for this worker and removed afterwards, whatever happens; `shared` are the folders that the job names
-    beside it. A worker that cannot be started gives an outcome with the status env_error: an environment, an image or an
-    engine may vanish while a run is using it.
+    `job` is what the worker is given, as JSON; `variables` are its environment variables. `scratch` is made for this worker and
+    always removed afterwards; `shared` are other folders that the job names. A worker that cannot be started gives an
+    outcome with the status env_error: an environment, an image or an engine may vanish during a run.
     """
     scratch.mkdir(parents=True)
     try:
-        return _launch(verb, job, scratch, timeout, memory_bytes, environment, executor, shared)
+        return _run_worker(verb, job, scratch, timeout, memory_bytes, variables, executor, shared)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         with suppress(OSError):
@@ -67,8 +72,8 @@ def launch(
 
 
 @contextmanager
-def temporary_scratch():
-    """A folder for workers outside a run. What a killed command left behind is removed by the next one."""
+def temporary_scratch() -> Iterator[Path]:
+    """A folder for workers outside a run. Folders that killed commands left behind are removed."""
     everyone = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
     mine = everyone / str(os.getpid())
     if everyone.is_dir():
@@ -83,7 +88,16 @@ def temporary_scratch():
             everyone.rmdir()
 
 
-def _launch(verb, job, scratch, timeout, memory_bytes, environment, executor, shared):
+def _run_worker(
+    verb: str,
+    job: dict[str, Any],
+    scratch: Path,
+    timeout: float,
+    memory_bytes: int,
+    variables: dict[str, str],
+    executor: Executor,
+    shared: Sequence[Path],
+) -> Outcome:
     events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
     job = {**job, "parent": executor.parent, "memory_bytes": memory_bytes, "events": str(events)}
     job_file.write_text(json.dumps(job))
@@ -91,24 +105,27 @@ def _launch(verb, job, scratch, timeout, memory_bytes, environment, executor, sh
     arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
     start = time.monotonic()
     try:
-        ending = executor.run(arguments, {**environment, "TMPDIR": str(scratch)}, scratch, list(shared), timeout, memory_bytes)
+        ending = executor.run(arguments, {**variables, "TMPDIR": str(scratch)}, scratch, list(shared), timeout, memory_bytes)
     except CannotStart as error:
-        said = [{"part": "import", "status": "env_error", "reason": str(error)}, {"part": "end", "cpu_seconds": 0.0}]
-        return Outcome(exit_code=127, events=said, output_tail=str(error))
+        as_if_reported: list[dict[str, Any]] = [
+            {"part": "import", "status": "env_error", "reason": str(error)},
+            {"part": "end", "cpu_seconds": 0.0},
+        ]
+        return Outcome(exit_code=127, events=as_if_reported, output_tail=str(error))
     duration = time.monotonic() - start
-    return Outcome(**vars(ending), events=_read_events(events), output_tail=_tail(output), duration_s=duration)
+    return Outcome(**vars(ending), events=_read_events(events), output_tail=_output_tail(output), duration_s=duration)
 
 
-def _read_events(path: Path) -> list[dict]:
-    """Whole lines only: a killed worker may have been in the middle of one."""
+def _read_events(path: Path) -> list[dict[str, Any]]:
+    """Only whole lines: a worker may be killed in the middle of one."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _tail(path: Path) -> str:
-    """The last 4 KiB of output, the user's home folder taken out."""
+def _output_tail(path: Path) -> str:
+    """The last 4 KiB of output, with `~` for the user's home folder and `SCRATCH` for the worker's."""
     with open(path, "rb") as stream:
-        stream.seek(max(path.stat().st_size - TAIL, 0))
+        stream.seek(max(path.stat().st_size - TAIL_BYTES, 0))
         text = stream.read().decode("utf-8", "replace")
     return text.replace(str(Path.home()), "~").replace(str(path.parent), "SCRATCH")

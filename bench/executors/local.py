@@ -1,4 +1,4 @@
-"""Workers as processes of this machine: started, waited for without using the cores they measure on, and ended."""
+"""Workers as processes of this machine. Waiting for one does not use the cores that it measures on."""
 
 import ctypes
 import os
@@ -9,19 +9,21 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from .executor import CannotStart, Ending
+from .executor import CannotStart, Ending, OwnEnvironment
 
 LONGEST_POLL_MS = 2**31 - 1
 CHANGE_FRAMEWORKS = (
     "CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_",
 )  # fmt: skip
+"""Beginnings of the names of variables that change what frameworks do."""
 
 
 @dataclass(frozen=True)
-class Processes:
+class LocalExecutor:
     """The executor `local`: children of ours, with the Python of an environment."""
 
     python: str = sys.executable
@@ -30,11 +32,19 @@ class Processes:
     def parent(self) -> int:
         return os.getpid()
 
-    def run(self, arguments, variables, scratch, shared, timeout, memory_bytes) -> Ending:
-        """`memory_bytes` is for the worker itself to keep (worker/limits.py)."""
+    def run(
+        self,
+        arguments: list[str],
+        variables: dict[str, str],
+        scratch: Path,
+        shared: list[Path],
+        timeout: float,
+        memory_bytes: int,
+    ) -> Ending:
+        """Nothing here limits memory: the worker limits itself to `memory_bytes` (worker/sandbox.py)."""
         killed_before = kernel_kills()
         _adopt_orphans()
-        others = {child.pid for child in psutil.Process().children(recursive=True)}
+        before = {child.pid for child in psutil.Process().children(recursive=True)}
         try:
             with open(scratch / "output", "wb") as stream:
                 process = subprocess.Popen(
@@ -42,45 +52,45 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=stream,
-                    env={**os.environ, **_of_python(self.python), **variables},
+                    env={**os.environ, **_search_paths(self.python), **variables},
                     start_new_session=True,
                 )
         except OSError as error:
             raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
         ending = Ending()
         try:
-            ending.timed_out = not _ended_within(process, timeout)
+            ending.timed_out = not _ends_within(process, timeout)
         finally:
-            _kill_all(process, others)
+            _kill_all(process, before)
         code = process.returncode
         ending.exit_code, ending.signal = (None, -code) if code < 0 else (code, None)
         ending.host_ran_out = ending.signal == signal.SIGKILL and not ending.timed_out and kernel_kills() > killed_before
         return ending
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         return {}
 
     def inherited(self) -> dict[str, str]:
         return {name: value for name, value in os.environ.items() if name.startswith(CHANGE_FRAMEWORKS)}
 
-    def advice(self, environment) -> str:
+    def advice(self, environment: OwnEnvironment) -> str:
         return f"snnbench env doctor {environment.name}"
 
-    def at_home(self, environment) -> tuple["Processes | None", str | None]:
+    def at_home(self, environment: OwnEnvironment) -> tuple["LocalExecutor", None] | tuple[None, str]:
         if lacking := environment.lacking():
             return None, lacking
-        return Processes(str(environment.python)), None
+        return LocalExecutor(str(environment.python)), None
 
 
-def _of_python(python: str) -> dict[str, str]:
-    """What another environment's worker sees otherwise: its own programs (ninja, say) first, nothing of ours beside its own."""
+def _search_paths(python: str) -> dict[str, str]:
+    """Variables by which workers of another environment find its programs (ninja, say) first, and none of our modules."""
     if python == sys.executable:
         return {}
     return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
 
 
-def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
-    """Sleep until the process ends; False if it did not in time. Popen's own wait would poll on the measured cores."""
+def _ends_within(process: subprocess.Popen[bytes], timeout: float) -> bool:
+    """Sleep until the process ends; False if it takes longer. Popen's own wait would poll on the measured cores."""
     try:
         handle = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
@@ -97,10 +107,10 @@ def _ended_within(process: subprocess.Popen, timeout: float) -> bool:
         os.close(handle)
 
 
-def _kill_all(process: subprocess.Popen, others: set[int]) -> None:
+def _kill_all(process: subprocess.Popen[bytes], before: set[int]) -> None:
     """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save.
 
-    `others` are processes that were ours before.
+    `before` are the descendants that this process had before it started the worker.
     """
     try:
         descendants = psutil.Process(process.pid).children(recursive=True)
@@ -113,21 +123,21 @@ def _kill_all(process: subprocess.Popen, others: set[int]) -> None:
             descendant.kill()
     process.wait()
     for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became ours when the worker ended
-        if orphan.pid not in others:
+        if orphan.pid not in before:
             with suppress(psutil.Error):
                 orphan.kill()
                 orphan.wait()
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of whatever outlives its own, so that it can be found."""
+    """Become the parent of descendants that outlive their own parents, so that they can be found and ended."""
     if sys.platform == "linux":
         set_child_subreaper = 36
         ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
 
 def kernel_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    """How many processes the kernel has killed for want of memory since it booted; 0 where it does not tell."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -1,17 +1,18 @@
-"""What machine this is: the part of a record that says on which hardware a number was measured."""
+"""Which machine this is: the part of a record that says on which hardware its numbers were measured."""
 
 import hashlib
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from ..cores import usable_cores
 
 
-def describe_machine() -> dict:
-    """CPU, memory, GPUs and system; `hash` covers what a timing depends on and leaves out names and loads."""
+def machine_facts() -> dict[str, Any]:
+    """CPU, memory in bytes, GPUs and system. `hash` covers what timings depend on, not the kernel's release or a container."""
     facts = {
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
@@ -25,15 +26,15 @@ def describe_machine() -> dict:
     return {**facts, "kernel": platform.release(), "container": _in_container(), "hash": digest}
 
 
-def label(machine: dict) -> str:
-    """One line for people."""
+def machine_label(machine: dict[str, Any]) -> str:
+    """The facts of a machine in one line for people."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
     return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
 
 
-def load() -> dict:
-    """How busy the machine is now: load averages, free memory, CPU frequency and governor where the system tells."""
+def current_load() -> dict[str, Any]:
+    """How busy the machine is now: load averages, free memory in bytes, CPU clock in MHz and its governor (None if unknown)."""
     frequency = psutil.cpu_freq()
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
@@ -56,8 +57,8 @@ def _in_container() -> bool:
     return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
 
 
-def _gpus() -> list[dict]:
-    """NVIDIA GPUs by the driver's own books; empty without a driver. Untested: no CUDA device has run this yet."""
+def _gpus() -> list[dict[str, Any]]:
+    """Name, memory in bytes and driver of each NVIDIA GPU, as the driver says; empty without a driver."""
     import pynvml
 
     try:
@@ -78,8 +79,8 @@ def _gpus() -> list[dict]:
         pynvml.nvmlShutdown()
 
 
-def advice(machine: dict, load: dict) -> list[str]:
-    """What a careful person would change before measuring here."""
+def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
+    """What to change, or to expect, before measuring here: one sentence each, from `machine_facts` and `current_load`."""
     sentences = []
     if load["load_average"][0] > 0.5:
         busy = f"{load['load_average'][0]:.1f}"

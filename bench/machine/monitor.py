@@ -1,4 +1,4 @@
-"""Watches the machine while a worker measures: its clocks, who else was computing, and how the GPU was doing."""
+"""Watches the machine while a worker measures: its clocks, what other programs computed, and the state of the GPU."""
 
 import threading
 import time
@@ -6,33 +6,37 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
 from operator import or_
+from typing import Any, Self
 
 import psutil
 
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
-"""In a record: of more changes, every k-th is kept."""
-SLOWED = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40: "heat", 0x80: "a power brake"}
-"""What NVML's bits of `throttle_reasons` mean, of those that make a device slower than it could be."""
+"""In a record; of more, only every k-th is stored."""
+SLOWED_BY = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40: "heat", 0x80: "a power brake"}
+"""What the bits of NVML's throttle reasons mean: those that make a device slower than it could be."""
 
 
 class Monitor:
-    """Use as a context manager around a worker's life, then read `facts`."""
+    """A context manager around a worker's life; afterwards `facts` holds what a record says of the machine meanwhile.
+
+    `gpu` is the index of the device that is measured, None for the CPU.
+    """
 
     def __init__(self, gpu: int | None = None):
-        self.facts: dict = {}
+        self.facts: dict[str, Any] = {}
         self._watcher = Watcher(gpu_reader(gpu) if gpu is not None else cpu_reading)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._begun, self._busy = time.monotonic(), _busy_seconds()
         self._watcher.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.facts |= self._watcher.finish()
 
     def note_worker(self, cpu_seconds: float | None) -> None:
-        """With the worker's own CPU time known, the rest of what was busy is somebody else's."""
+        """Set `foreign_cores`: how many cores other programs used on average, all CPU time less the worker's own."""
         elapsed = time.monotonic() - self._begun
         busy = _busy_seconds() - self._busy
         self.facts["load_average"] = psutil.getloadavg()[0]
@@ -41,23 +45,24 @@ class Monitor:
 
 
 def _busy_seconds() -> float:
+    """CPU time of all programs on all cores since the machine booted."""
     times = psutil.cpu_times()
     return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
 
 
 def cpu_reading() -> dict[str, float]:
-    """Mean clock of all cores in MHz; empty where the system does not tell."""
+    """The mean clock of all cores in MHz; empty where the system does not tell it."""
     clock = psutil.cpu_freq()
     return {"mhz": clock.current} if clock and clock.current else {}
 
 
 def gpu_reader(index: int) -> Callable[[], dict[str, float]]:
-    """Clocks, temperature, power and throttle reasons. Untested: no CUDA device has run this yet."""
+    """A function that reads clocks, temperature, power, used memory and throttle reasons of an NVIDIA device."""
     import pynvml
 
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    questions = {
+    questions: dict[str, Callable[[], float]] = {
         "mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
         "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
         "celsius": lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
@@ -66,19 +71,22 @@ def gpu_reader(index: int) -> Callable[[], dict[str, float]]:
         REASONS: lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle),
     }
 
-    def read():
-        found = {}
+    def read() -> dict[str, float]:
+        reading = {}
         for name, ask in questions.items():
             with suppress(pynvml.NVMLError):  # not every device answers every question
-                found[name] = ask()
-        return found
+                reading[name] = ask()
+        return reading
 
     return read
 
 
 class Watcher(threading.Thread):
-    """Calls `read` ten times a second, or less often where that would take more than a five-hundredth of a core. Readings carry
-    `time.perf_counter()`, which on Linux is one clock for all processes of a machine: a worker's samples lie beside them."""
+    """Calls `read` ten times a second, or less often where that would use more than 0.2 % of a core.
+
+    Readings carry `time.perf_counter()`, which on Linux is one clock for all processes of a machine: the report draws them
+    beside a worker's samples.
+    """
 
     def __init__(self, read: Callable[[], dict[str, float]]):
         super().__init__(daemon=True)
@@ -86,29 +94,33 @@ class Watcher(threading.Thread):
         self._over = threading.Event()
         self._readings: list[dict[str, float]] = []
 
-    def run(self):
+    def run(self) -> None:
         while True:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             if reading := self._read():
-                self._readings.append({"at": begun, **reading})
-            if self._over.wait(max(0.1, 500 * (time.perf_counter() - begun))):
+                self._readings.append({"at": start, **reading})
+            if self._over.wait(max(0.1, 500 * (time.perf_counter() - start))):
                 return
 
-    def finish(self) -> dict:
+    def finish(self) -> dict[str, Any]:
+        """Stop, and return the condensed readings."""
         self._over.set()
         self.join()
         return condensed(self._readings)
 
 
-def condensed(readings: list[dict[str, float]]) -> dict:
-    """`watched`: readings that differ from the one before, by quantity, their times under `at`; `throttle_reasons`: NVML's bits
-    that were ever set."""
+def condensed(readings: list[dict[str, float]]) -> dict[str, Any]:
+    """What a record stores of `readings`.
+
+    `watched`: a list per quantity, of those readings that differ from the one before, with their times in seconds under `at`;
+    `throttle_reasons`: all of NVML's bits that were ever set.
+    """
     changed = [now for before, now in zip([{}, *readings], readings, strict=False) if {**before, "at": 0} != {**now, "at": 0}]
-    kept = changed[:: -(-len(changed) // MOST_READINGS) or 1]
-    watched = {key: [round(reading[key], 4) for reading in kept] for key in (kept[0] if kept else ()) if key != REASONS}
-    return {"watched": watched, REASONS: reduce(or_, (reading.get(REASONS, 0) for reading in readings), 0)}
+    stored = changed[:: -(-len(changed) // MOST_READINGS) or 1]
+    watched = {key: [round(reading[key], 4) for reading in stored] for key in (stored[0] if stored else ()) if key != REASONS}
+    return {"watched": watched, REASONS: reduce(or_, (int(reading.get(REASONS, 0)) for reading in readings), 0)}
 
 
 def slowed(reasons: int) -> list[str]:
-    """Why a device ran slower than it could, by NVML's bits of `throttle_reasons`."""
-    return list(dict.fromkeys(word for bit, word in SLOWED.items() if reasons & bit))
+    """Why a device ran slower than it could, in words, from NVML's throttle reasons."""
+    return list(dict.fromkeys(word for bit, word in SLOWED_BY.items() if reasons & bit))

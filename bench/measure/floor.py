@@ -61,7 +61,7 @@ def _product(case: Case, network: Network, node: Node) -> Product:
 def mandatory(case: Case, network: Network, phase: str) -> Work:
     """Work of one call of `phase`. What is between nodes could stay on chip, so only weights and the outer borders count."""
     size, flops = BYTES[case.precision], {name: item.flops for name, item in products(case, network).items()}
-    given, handed_out = border_bytes(case, network)
+    given, handed_out = (size * count for count in border_sizes(case, network))
     weights = size * sum(prod(shape) for shapes in network.parameters.values() for shape in shapes.values() if len(shape) > 1)
     # The first layer's input needs no gradient unless the case asks for it.
     passed_on = {name: n for name, n in flops.items() if case.input_grad or INPUT not in network.node(name).inputs}
@@ -71,10 +71,11 @@ def mandatory(case: Case, network: Network, phase: str) -> Work:
     return {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
 
 
-def border_bytes(case: Case, network: Network) -> tuple[int, int]:
-    """Bytes of the input and of the output in the case's precision."""
-    rows, size, last = case.batch * BYTES[case.precision], network.shapes, network.output.name
-    return case.time_steps * rows * prod(size[INPUT]), network.steps(last, case.time_steps) * rows * prod(size[last])
+def border_sizes(case: Case, network: Network) -> tuple[int, int]:
+    """How many numbers the input and the output hold."""
+    features, last = network.shapes, network.output.name
+    steps = network.steps(last, case.time_steps)
+    return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(features[last])
 
 
 def floor(case: Case, network: Network, phase: str, ceilings: Ceilings) -> float:

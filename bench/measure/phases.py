@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from snnbench.adapters.base.contract import Program
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -14,21 +16,21 @@ class Phase:
     call: Callable[[Any], Any]
 
 
-def phases(program, inputs: list, upstream) -> dict[str, Phase]:
+def phases(program: Program, inputs: list[Any], upstream: Any) -> dict[str, Phase]:
     """Inputs take turns, so that nothing is answered from memory; gradients of earlier calls are dropped untimed."""
 
-    def given(index):
+    def prepared(index: int) -> Any:
         program.release()
         return inputs[index % len(inputs)]
 
-    def forwarded(index):
-        result = program.forward(given(index))
+    def forwarded(index: int) -> Any:
+        result = program.forward(prepared(index))
         program.wait(result)
         return result
 
     return {
-        "forward": Phase("forward", given, program.forward),
+        "forward": Phase("forward", prepared, program.forward),
         "backward": Phase("backward", forwarded, lambda result: program.backward(result, upstream)),
-        "step": Phase("step", given, lambda x: program.step(x, upstream)),
-        "inference": Phase("inference", given, program.inference),
+        "step": Phase("step", prepared, lambda x: program.step(x, upstream)),
+        "inference": Phase("inference", prepared, program.inference),
     }

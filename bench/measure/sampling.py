@@ -3,8 +3,11 @@
 import gc
 import time
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
+
+from snnbench.adapters.base.contract import Program
 
 from .phases import Phase
 from .stopping import Stopping, WarmUp
@@ -21,7 +24,7 @@ class HostClock:
 
 
 @dataclass
-class Samples:
+class Timing:
     """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: see
     `device_clock`; `at`: when the call began, counted from the first sample, which was at `began` of `time.perf_counter`."""
 
@@ -35,7 +38,7 @@ class Samples:
     warm_up_converged: bool = False
     stop_reason: str = ""
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """For the record: to the nanosecond, which is what the clocks resolve."""
         values = asdict(self)
         for name in ("wall", "enqueue", "device", "at"):
@@ -48,15 +51,17 @@ class Samples:
         return []
 
 
-def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
-    """Time `phase` for about `budget` seconds after its first call: (Samples, last result, index of its input).
+def sample(
+    phase: Phase, program: Program, rel_ci: float, budget: float, clock: HostClock | None = None
+) -> tuple[Timing, Any, int]:
+    """Time `phase` for about `budget` seconds after its first call: (its Timing, last result, index of its input).
 
     The last result is handed out so that it can be held against the oracle again.
     """
     clock, timer = clock or HostClock(), program.device_timer()
-    samples = Samples(device_clock=program.device_clock)
+    samples = Timing(device_clock=program.device_clock)
 
-    def once(index):
+    def once(index: int) -> tuple[Any, float, tuple[float, float, float]]:
         state = phase.prepare(index)
         if timer:
             timer.start()
@@ -94,5 +99,5 @@ def sample(phase: Phase, program, rel_ci: float, budget: float, clock=None):
     return samples, result, index
 
 
-def seconds(samples: Samples) -> float:
+def seconds(samples: Timing) -> float:
     return float(np.median(samples.wall))

@@ -68,7 +68,7 @@ def write_free_run(case: Case, path: Path) -> None:
     partial.replace(path)
 
 
-def read_free_run(path: str) -> FreeRun:
+def read_free_run(path: Path) -> FreeRun:
     """The free run that `write_free_run` stored."""
     with np.load(path) as stored:
         names = stored["neurons"].tolist()

@@ -8,6 +8,7 @@ from ..executors.launch import launch, temporary_scratch
 from ..executors.surroundings import worker_environment
 from ..experiment.grid import canonical
 from ..experiment.planned_case import PlannedCase
+from ..worker.task import Task
 from .outcome import verdict
 
 MEMORY = 16 * 2**30
@@ -48,9 +49,10 @@ def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
     """Prove one case within `timeout` seconds."""
     if planned.status:
         return Checked(planned.case, planned.status, planned.reason)
-    job = {"case": planned.case.as_dict(), "reference": planned.adapter["reference"], "measure": {"threads": 0}}
+    task = Task(planned.case, planned.adapter["reference"])
     with temporary_scratch() as folder:
         environment = worker_environment(planned.case.device, 0)
-        outcome = launch("prove", job, folder / "prove", timeout, MEMORY, environment, planned.adapter["environment"]["executor"])
+        executor = planned.adapter["environment"]["executor"]
+        outcome = launch("prove", task.as_dict(), folder / "prove", timeout, MEMORY, environment, executor)
     found = verdict(outcome, planned.case.device)
     return Checked(planned.case, found["status"], found["reason"], found.get("proof") or {})

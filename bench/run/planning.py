@@ -8,11 +8,11 @@ from snnbench.adapters.base.case import Case
 
 from ..environments.inventory import ask_adapters, by_executor, survey_adapters, survey_environment
 from ..executors.executor import Executor
-from ..executors.local import Processes
+from ..executors.local import LocalExecutor
 from ..experiment.config import Experiment, check_reference, load_config
 from ..experiment.grid import expand, select
 from ..experiment.planned_case import PlannedCase
-from ..machine.facts import describe_machine
+from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
 
 
@@ -47,12 +47,12 @@ def left_out(adapters: dict[str, dict]) -> list[str]:
 def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executor:
     """Raises ConfigError."""
     if where is Where.LOCAL:
-        return Processes()
+        return LocalExecutor()
     try:
-        from ..executors.docker import containers
+        from ..executors.docker import docker_executor
     except ModuleNotFoundError:
         raise ConfigError("--executor docker: needs the Python package docker: pip install 'snnbench[docker]'") from None
-    return containers(experiment, files, bool(describe_machine()["gpus"]))
+    return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
 
 
 def load_plan(config: Path, settings: list[str], only: str, references: list[str], where: Where = Where.LOCAL) -> Plan:

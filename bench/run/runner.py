@@ -11,21 +11,20 @@ from pathlib import Path
 from .. import __version__
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, launch
-from ..executors.local import Processes
+from ..executors.local import LocalExecutor
 from ..executors.surroundings import compiler_caches, worker_environment
 from ..experiment.config import Measure
 from ..experiment.order import dominated, order
 from ..experiment.planned_case import PlannedCase
 from ..experiment.shard import Shard
 from ..machine.monitor import Monitor
-from ..proof.problem import problem_id, proved
+from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import record_path, remove_leftovers, write_record
 from ..status import RETRIED
+from ..worker.task import Task
+from ..workloads import WORKLOADS
 from .outcome import last_line, verdict
-
-TOLD = {"rel_ci", "threads", "phases", "timed"}
-"""Settings that a worker is told as they are."""
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
@@ -55,7 +54,7 @@ class Runner:
         machine: dict,
         fresh: bool = False,
         shard: Shard = Shard(),
-        executor: Executor = Processes(),
+        executor: Executor = LocalExecutor(),
     ):
         self.folder, self.cases, self.measure, self.seed = folder, cases, measure, seed
         self.machine, self.fresh = machine, fresh
@@ -143,22 +142,16 @@ class Runner:
             self.null_s[executor] = self._launch("null", {}, planned.case.device, executor).duration_s
         case = planned.case
         runs = {}
-        for name, wanted in (("own_run", case), ("proved_run", proved(case))):
+        for name, wanted in (("own_run", case), ("proved_run", WORKLOADS[case.workload].proved_case(case))):
             path, outcome = self._free_run(wanted)
             if failure := self.failed_oracles.get(path):
                 return self._record(planned, round, attempt, started, outcome or Outcome(), failure)
-            runs[name] = str(path)
-        job = {
-            "case": case.as_dict(),
-            "reference": planned.adapter["reference"],
-            "round": round,
-            "measure": {"budget_s": self.measure.budget, **self.measure.model_dump(include=TOLD)},
-            **runs,
-        }
+            runs[name] = path
+        task = self._task(planned, round, **runs)
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
         with Monitor(gpu) as monitor:
             try:
-                outcome = self._launch("run", job, case.device, executor, self._compiled(planned, round))
+                outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
             except KeyboardInterrupt:
                 earlier = self.finished(planned, round)
                 if earlier is None or earlier.status in RETRIED:  # else a result is there, and stays
@@ -167,6 +160,21 @@ class Runner:
                 raise
             monitor.note_worker(outcome.cpu_seconds)
         return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)
+
+    def _task(self, planned, round, own_run: Path, proved_run: Path) -> Task:
+        asked = self.measure
+        return Task(
+            case=planned.case,
+            reference=planned.adapter["reference"],
+            round=round,
+            threads=asked.threads,
+            phases=tuple(asked.phases),
+            budget_s=asked.budget,
+            rel_ci=asked.rel_ci,
+            timed=asked.timed,
+            own_run=own_run,
+            proved_run=proved_run,
+        )
 
     def _free_run(self, case) -> tuple[Path, Outcome | None]:
         """The oracle's free run of a problem: the kept file, or a worker that makes it, once in a run."""

@@ -40,8 +40,9 @@ def cpu_seconds() -> float:
 
 def run(job, emit):
     from .network_case import Worker
+    from .task import Task
 
-    Worker(job, emit).run()
+    Worker(Task.from_dict(job), emit).run()
 
 
 def free(job, emit):
@@ -54,12 +55,13 @@ def free(job, emit):
 
 def prove(job, emit):
     from .network_case import Worker
+    from .task import Task
 
-    Worker(job, emit).run_proof()
+    Worker(Task.from_dict(job), emit).run_proof()
 
 
 def ceilings(job, emit):
-    from .calibrate import calibrate_device
+    from ..measure.ceilings import calibrate_device
 
     emit({"part": "calibration", "ceilings": calibrate_device(job["device"])})
 

@@ -15,6 +15,7 @@ from snnbench.adapters.base.fingerprint import source_hash
 from snnbench.kernels.spec import NEURONS
 
 from ..status import in_words
+from ..workloads import WORKLOADS
 
 
 def describe_adapters(references: list[str], cases: list[dict]) -> list[dict]:
@@ -64,7 +65,7 @@ def _missing(module: str) -> str | None:
 def _refusal(adapter, case: Case) -> str | None:
     """A `supports` that raises is found out when the case runs; it must not take the other adapters along."""
     try:
-        return adapter.refuses(case)
+        return adapter.refuses(case, WORKLOADS[case.workload].network(case))
     except Exception:
         return None
 

@@ -3,27 +3,31 @@
 import gc
 import importlib
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 import numpy as np
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import PHASES, Case
-from snnbench.adapters.base.contract import BuildFailed, Unsupported
+from snnbench.adapters.base.contract import Adapter, BuildFailed, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
-from ..measure.floor import Ceilings, floor, implausible
+from ..measure.floor import Ceilings, border_sizes, floor, implausible
 from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
-from ..measure.phases import phases
-from ..measure.sampling import sample, seconds
-from ..proof.free_run import free_run, read_free_run
+from ..measure.phases import Phase, phases
+from ..measure.sampling import Timing, sample, seconds
+from ..proof.free_run import FreeRun, free_run, read_free_run
+from ..proof.limits import limits_of
 from ..proof.native import excited
-from ..proof.problem import proved
+from ..proof.problem import Problem
 from ..proof.recheck import recheck
-from ..proof.stages import limits_of, problem_of, prove
+from ..proof.stages import problem_of, prove
 from ..status import declared, in_words, memory_status
+from ..workloads import WORKLOADS
 from .sandbox import ATTEMPTS
+from .task import Task
 
 
 class Ended(Exception):
@@ -31,14 +35,14 @@ class Ended(Exception):
 
 
 class Worker:
-    """Runs a job and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
+    """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
 
-    def __init__(self, job: dict, emit):
-        self.job, self.emit = job, emit
-        self.case = Case.from_dict(job["case"])
-        self.first_round = job.get("round", 0) == 0
+    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
+        self.task, self.case, self.emit = task, task.case, emit
+        self.workload = WORKLOADS[task.case.workload]
+        self.network = self.workload.network(task.case)
+        self.first_round = task.round == 0
         self.backward_fits = True
-        self.phases = [name for name in PHASES if name in job["measure"].get("phases", PHASES)]
 
     def run(self) -> None:
         """Prove (in the first round) and measure."""
@@ -48,16 +52,17 @@ class Worker:
     def run_proof(self) -> None:
         """Prove only, with an oracle of its own."""
         with suppress(Ended):
-            self.threads = len(use_cores(self.job["measure"]["threads"]))
+            self.threads = len(use_cores(self.task.threads))
             adapter = self._import()
             with self._part("build", "build_error"):
-                if reason := adapter.refuses(self.case):
+                if reason := adapter.refuses(self.case, self.network):
                     raise Unsupported(reason)
-            self._prove(adapter, free_run(proved(self.case)))
+            proved = self.workload.proved_case(self.case)
+            self._prove(adapter, free_run(proved, self.workload.network(proved)))
             self._refuse_attempts("error")
 
     def _measured(self) -> None:
-        self.threads = len(use_cores(self.job["measure"]["threads"]))
+        self.threads = len(use_cores(self.task.threads))
         adapter = self._import()
         program, problem, free = self._build(adapter)
         inputs, upstream = self._first_call(program, problem, free, adapter)
@@ -66,14 +71,14 @@ class Worker:
         parts = phases(program, inputs, upstream)
         if self.first_round:
             self._weigh(program, parts)
-            self._prove(adapter, read_free_run(self.job["proved_run"]))
-        if self.job["measure"]["timed"]:
+            self._prove(adapter, read_free_run(self.task.proved_run))
+        if self.task.timed:
             adapter.prepare(self.case, self.threads)
             self._time(program, problem, parts)
         self._refuse_attempts("error")
 
     @contextmanager
-    def _part(self, name: str, on_error: str):
+    def _part(self, name: str, on_error: str) -> Iterator[None]:
         """Time a part and end the case with a status if it raises."""
         self.emit({"part": name})
         start = time.perf_counter()
@@ -92,7 +97,7 @@ class Worker:
             self._end(name, start, memory_status(text, self.case.device) or on_error, text)
         self.emit({"part": name, "status": "ok", "seconds": time.perf_counter() - start})
 
-    def _end(self, name, start, status, reason):
+    def _end(self, name: str, start: float, status: str, reason: str) -> NoReturn:
         self.emit({"part": name, "status": status, "reason": reason, "seconds": time.perf_counter() - start})
         raise Ended
 
@@ -103,28 +108,28 @@ class Worker:
 
     # -- parts -----------------------------------------------------------------------------------------------
 
-    def _import(self):
+    def _import(self) -> Adapter:
         with self._part("import", "import_error"):
-            adapter = registry.load(self.job["reference"])
+            adapter = registry.load(self.task.reference)
             for name in adapter.requires:
                 importlib.import_module(name)
         self._refuse_attempts("import_error")
         return adapter
 
-    def _build(self, adapter):
+    def _build(self, adapter: Adapter) -> tuple[Program, Problem, FreeRun]:
         with self._part("problem", "error"):
-            free = read_free_run(self.job["own_run"])
+            free = read_free_run(self.task.own_run)
             self.fixed = adapter.fixed_point(self.case)
-            problem = problem_of(self.case, free.gains, self.fixed)
+            problem = problem_of(self.case, self.network, free.gains, self.fixed)
         with self._part("build", "build_error"):
-            if reason := adapter.refuses(self.case):
+            if reason := adapter.refuses(self.case, self.network):
                 raise Unsupported(reason)
             adapter.prepare(self.case, self.threads)
-            program = adapter.program(self.case)
-            program.load(problem.weights, problem.biases)
+            program = adapter.program(self.case, self.network)
+            program.load(problem.parameters)
         return program, problem, free
 
-    def _first_call(self, program, problem, free, adapter):
+    def _first_call(self, program: Program, problem: Problem, free: FreeRun, adapter: Adapter) -> tuple[list[Any], Any]:
         """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
         inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
         self.emit({"part": "first_call"})
@@ -151,82 +156,83 @@ class Worker:
         gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
 
-    def _compared(self, program, result, problem, free, adapter) -> dict:
+    def _compared(self, program: Program, result: Any, problem: Problem, free: FreeRun, adapter: Adapter) -> dict[str, Any]:
         """What the first spikes say beside the oracle's own; for a native neuron, which has none, what it is."""
         if self.case.native:
             return {"native": adapter.native_description}
-        return {"spike_mismatch": free.mismatch(program.spikes(result)[-1], problem.rows)}
+        return {"spike_mismatch": free.mismatch(program.spikes(result)[problem.last], problem.rows)}
 
-    def _excite(self, program, problem):
+    def _excite(self, program: Program, problem: Problem) -> tuple[Problem, list[Any]]:
         with self._part("excitation", "error"):
             problem, factor = excited(program, problem)
         self.emit({"part": "excitation", "facts": {"input_scale": factor}})
         return problem, [program.put_input(problem.input), program.put_input(problem.other_input)]
 
-    def _first_call_failed(self, start, error, adapter):
+    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
         if status := declared(error):
             self._end("first_call", start, status, str(error))
         text = in_words(error)
         status = memory_status(text, self.case.device)
         if status is None and self.first_round:
-            self._prove(adapter, read_free_run(self.job["proved_run"]))
+            self._prove(adapter, read_free_run(self.task.proved_run))
         self._end("first_call", start, status or "error", text)
 
-    def _weigh(self, program, parts):
+    def _weigh(self, program: Program, parts: dict[str, Phase]) -> None:
         probe = program.memory_probe() or host_memory_probe()
         if probe is None:
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
             return
-        case = self.case
-        size = np.dtype(np.float32).itemsize if case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        border = case.time_steps * case.batch * case.neurons * size
+        size = np.dtype(np.float32).itemsize if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
+        given, handed_out = (size * count for count in border_sizes(self.case, self.network))
         figures, program.holds_borders = {}, False
-        for name in self.phases:
-            arguments = program.argument_bytes() + border * (1 if name in ("forward", "inference") else 2)
+        for name in self.task.phases:
+            arguments = program.argument_bytes() + given + (0 if name in ("forward", "inference") else handed_out)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
                 figures[name] = weigh(parts[name], program, probe, arguments)
         program.holds_borders = True
         self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
-    def _prove(self, adapter, free):
+    def _prove(self, adapter: Adapter, free: FreeRun) -> None:
         with self._part("proof", "error"):
             if free.unsuitable:
                 raise Unsupported(free.unsuitable)
-            proof = prove(adapter, self.case, free.gains, backward_fits=self.backward_fits)
+            proof = prove(adapter, self.case, self.workload, free.gains, backward_fits=self.backward_fits)
         self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
         if not proof.passed:
             self.emit({"part": "proof", "status": "check_failed", "reason": proof.reason})
             raise Ended
 
-    def _time(self, program, problem, parts):
+    def _time(self, program: Program, problem: Problem, parts: dict[str, Phase]) -> None:
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
-        measured, rate = {}, self.job["measure"]["rel_ci"]
-        budget = self.job["measure"]["budget_s"] / len(self.phases)
-        for name in self.phases:
+        measured, rate = {}, self.task.rel_ci
+        budget = self.task.budget_s / len(self.task.phases)
+        for name in self.task.phases:
             try:
                 with self._part(name, "error"):
                     samples, result, index = sample(parts[name], program, rate, budget)
                 measured[name] = samples
                 x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
-                    found = recheck(program, problem, parts, name, result, x, limits_of(self.case, self.fixed), self.case.native)
-                told = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
-                self.emit({"part": name, **told, **found})
+                    limits = limits_of(self.case, self.network, self.fixed)
+                    refused = recheck(program, problem, parts, name, result, x, limits, self.case.native)
+                facts = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
+                self.emit({"part": name, **facts, **refused})
                 result = None
             except Ended:
                 continue
         if measured:
             self._floor(program, measured)
 
-    def _floor(self, program, measured):
-        """Refuse times that the device cannot reach. A busy moment hides what it can, so a refusal is measured again."""
+    def _floor(self, program: Program, measured: dict[str, Timing]) -> None:
+        """Refuse times that the device cannot reach. Ceilings measured on a busy machine are too low, so that a refusal is
+        measured again, up to four times."""
         flops = copied = 0.0
         with self._part("ceilings", "error"):
             for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
                 time.sleep(pause)
-                seen = measure_ceilings(program, self.case)
+                seen = measure_ceilings(program, self.case, self.network)
                 flops, copied = max(flops, seen.flops), max(copied, seen.bytes)
-                floors = {name: floor(self.case, name, Ceilings(flops, copied)) for name in measured}
+                floors = {name: floor(self.case, self.network, name, Ceilings(flops, copied)) for name in measured}
                 reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
                 if not any(reasons.values()):
                     break

@@ -1,4 +1,4 @@
-"""What a worker may use: cores, memory, compilers, and neither network nor pip."""
+"""What a worker may use: limited memory and compilers, but neither the network nor pip. It dies with the harness."""
 
 import ctypes
 import os
@@ -8,22 +8,23 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 ATTEMPTS: list[str] = []
-"""Forbidden things that something in this process tried, even if it swallowed the refusal."""
-
+"""The forbidden things that were tried in this process, also where the refusal was caught."""
 
 COMPILER = re.compile(r"(.*-)?(c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|ptxas)(-\d+(\.\d+)*)?")
 """The file name of a compiler, like `x86_64-linux-gnu-g++-12`."""
 
 
 def limit_memory(size: int) -> None:
-    """Refuse private writable memory beyond `size` bytes, so that an allocation fails instead of the machine."""
+    """Refuse private writable memory beyond `size` bytes: then an allocation fails, not the machine."""
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 def die_with_parent(parent: int | None) -> None:
-    """Ask the kernel to kill this process when the harness dies, however it dies. None: it is not ours (a container's)."""
+    """Have the kernel kill this process when the harness, process `parent`, dies, however it dies. None in a container, where
+    the harness cannot be seen."""
     if sys.platform == "linux" and parent is not None:
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -36,13 +37,14 @@ class ForbiddenInWorker(RuntimeError):
 
 
 def forbid_network_and_pip() -> None:
-    """Refuse connections and pip. A package on PyPI runs `pip install --force-reinstall` when imported: samna's stub."""
-    sys.modules["samna"] = None
+    """Refuse connections and pip. The package samna on PyPI runs `pip install --force-reinstall` when it is imported."""
+    sys.modules["samna"] = None  # type: ignore[assignment]  # makes `import samna` fail
     os.environ["PIP_NO_INDEX"] = "1"
     sys.addaudithook(_refuse)
 
 
-def _refuse(event: str, arguments: tuple) -> None:
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook of Python's."""
     if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
         address = arguments[1]
         if isinstance(address, tuple):
@@ -55,15 +57,15 @@ def _refuse(event: str, arguments: tuple) -> None:
             _forbid(f"a package installation ({' '.join(words)[:200]})")
 
 
-def _is_compiler(program) -> bool:
-    """Whether the file that would be started is a compiler, links followed: its arguments are paths that may be called
-    anything."""
-    found = shutil.which(os.fsdecode(program)) if isinstance(program, str | bytes | os.PathLike) else None
-    return bool(found and COMPILER.fullmatch(Path(found).resolve().name))
+def _is_compiler(program: object) -> bool:
+    """Whether the file that would be started, links followed, is a compiler. Its arguments are not looked at: they are
+    paths, which may contain any word."""
+    path = shutil.which(os.fsdecode(program)) if isinstance(program, str | bytes | os.PathLike) else None
+    return bool(path and COMPILER.fullmatch(Path(path).resolve().name))
 
 
-def _words(arguments: tuple) -> list[str]:
-    """The command line of a process-starting audit event, whatever its form."""
+def _words(arguments: tuple[Any, ...]) -> list[str]:
+    """The words of the command line, from the arguments of any audit event that starts a process."""
     words: list[str] = []
     for argument in arguments[:2]:
         parts = argument if isinstance(argument, list | tuple) else [argument]

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from packaging.utils import canonicalize_name
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
 from snnbench.environments.environment import known
 from snnbench.environments.recipes import load_recipes
 from snnbench.executors.launch import launch
-from snnbench.executors.local import Processes
+from snnbench.executors.local import LocalExecutor
 from snnbench.executors.surroundings import worker_environment
 from snnbench.experiment.planned_case import PlannedCase
 from snnbench.mistakes import ConfigError
@@ -241,10 +242,10 @@ def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
 
 def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     gone = tmp_path / "environment" / "bin" / "python"
-    adapter = {"reference": "tiny.py:Tiny", "environment": {"executor": Processes(str(gone))}}
+    adapter = {"reference": "tiny.py:Tiny", "environment": {"executor": LocalExecutor(str(gone))}}
     ended = prove_apart(PlannedCase(Case("tiny"), adapter), 10)
     assert (ended.status, ended.reason) == ("env_error", f"{gone} cannot be started: No such file or directory")
-    outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), Processes(str(gone)))
+    outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), LocalExecutor(str(gone)))
     with pytest.raises(RuntimeError, match="cannot be started"):
         outcome.answer("describe")
 
@@ -417,7 +418,7 @@ def test_an_unknown_environment_is_named(snnbench):
 def test_the_built_in_recipes_pin_all_they_install():
     """Pins of one package agree within an environment, and steps with dependencies find theirs among the pins."""
     for own in known().values():
-        names = [pin.partition("==")[0].lower() for pin in own.recipe.pins]
+        names = [canonicalize_name(pin.name) for pin in own.recipe.pins]
         assert len(names) == len(set(names)), own.name
 
 

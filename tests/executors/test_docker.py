@@ -184,7 +184,7 @@ def test_whose_containers_are_orphans():
 def test_without_the_package_it_says_what_to_install(snnbench):
     (snnbench.folder / "docker.py").write_text("raise ModuleNotFoundError('docker')")
     snnbench.environment["PYTHONPATH"] = str(snnbench.folder)
-    ended = snnbench.run(snnbench.config(["torch"]), "--executor", "docker")
+    ended = snnbench.installed("run", "--config", snnbench.config(["torch"]), "--executor", "docker")
     assert (ended.exit_code, ended.message[-33:]) == (2, "docker: pip install 'snnbench[docker]'"[-33:])
 
 

@@ -13,8 +13,7 @@ from snnbench.executors.surroundings import worker_environment
 
 SWALLOWED = """
 from contextlib import suppress
-from snnbench.adapters.base import Adapter
-from snnbench.worker.limits import ATTEMPTS
+from snnbench.worker.sandbox import ATTEMPTS
 with suppress(Exception):
     {attempt}
 raise RuntimeError(f"attempts: {{ATTEMPTS}}")

@@ -1,6 +1,7 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
-from ...proof.judge import limits
+from ...proof.limits import limits_of
+from ...workloads import WORKLOADS
 from .figure import Entry, Figure, Panel, Table
 from .spec import coloured, hint, log_x, rows_of_dots
 
@@ -42,8 +43,9 @@ def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry
 def _limit(entry: Entry) -> float:
     """The largest relative error that any gradient of a case may have."""
     case = entry.row.case
-    allowed = limits(case.precision, case.neuron, case.neurons, case.time_steps, case.batch, case.layers)
-    return max(allowed.gradient, allowed.bias_gradient if case.bias else 0.0)
+    network = WORKLOADS[case.workload].network(case)
+    biased = any("bias" in shapes for shapes in network.parameters.values())
+    return max(limit.bias_gradient if biased else limit.gradient for limit in limits_of(case, network).values())
 
 
 def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:

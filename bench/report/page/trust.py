@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from statistics import median
 
 from ... import units
-from ...machine.facts import label
+from ...machine.facts import machine_label
 from ...records.rows import Row
 from ..coverage import KINDS, Conditions
 
@@ -35,7 +35,7 @@ def header(rows: list[Row], conditions: Conditions) -> dict:
     return {
         "newest": _date(max((record.started_at for record in records), default="")),
         "oldest": _date(min((record.started_at for record in records), default="")),
-        "machines": [label(machine) for machine in conditions.machines.values()],
+        "machines": [machine_label(machine) for machine in conditions.machines.values()],
         "versions": sorted({record.snnbench for record in records}),
         "cases": len(rows),
         "groups": len(conditions.groups),

@@ -1,0 +1,62 @@
+"""Whether an environment still is as it was made: a worker there is asked, and its packages and files are counted."""
+
+import csv
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from ..executors.executor import Executor
+from ..executors.launch import launch, temporary_scratch
+from ..executors.local import LocalExecutor
+from ..executors.surroundings import worker_environment
+from .environment import Environment, NotMade
+
+TIMEOUT_S, MEMORY_BYTES = 120.0, 16 * 2**30
+
+
+def ask_environment(
+    environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None
+) -> dict[str, Any]:
+    """What a worker in the environment answers about it, about adapters and about cases. Raises NotMade without an answer."""
+    asked = executor or LocalExecutor(str(environment.python))
+    job = {"references": references, "cases": cases, "environment": environment.name}
+    with temporary_scratch() as folder:
+        variables = worker_environment("cuda", 0)  # hides no device: they are counted too
+        outcome = launch("describe", job, folder / "describe", TIMEOUT_S, MEMORY_BYTES, variables, asked)
+    try:
+        return outcome.answer("describe")
+    except RuntimeError as error:
+        raise NotMade(f"environment {environment.name} gives no answer: {error}") from None
+
+
+def damage(environment: Environment) -> list[str]:
+    """What differs from what was made, in words; empty for an environment that is whole or was never created."""
+    state, why = environment.state()
+    if state != "ready":
+        return [] if state == "not created" else [f"{state}: {why}"]
+    lost = lost_files(environment.site_packages)
+    try:
+        answer = ask_environment(environment, [], [])
+    except NotMade as error:
+        return [*lost, str(error)]
+    versions = {canonicalize_name(name): version for name, version in answer["environment"]["packages"].items()}
+    other = []
+    for pin in environment.recipe.pins:
+        version = versions.get(canonicalize_name(pin.name))
+        if version is None or not pin.specifier.contains(version, prereleases=True):
+            other.append(f"{pin.name} is {version or 'not there'}, not {str(pin.specifier).removeprefix('==')}")
+    return lost + other
+
+
+def lost_files(site_packages: Path) -> list[str]:
+    """Packages that miss files which they were installed with. `Distribution.files` would not do: it hides lost files
+    from Python 3.12 on."""
+    sentences = []
+    for package in sorted(distributions(path=[str(site_packages)]), key=lambda package: package.name):
+        names = [row[0] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row]
+        lost = [name for name in names if not name.endswith(".pyc") and not (site_packages / name).exists()]
+        if lost:
+            sentences.append(f"{package.name}-{package.version} has lost {len(lost)} files, first {lost[0]}")
+    return sentences

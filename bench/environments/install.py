@@ -1,0 +1,74 @@
+"""Makes a virtual environment and installs the packages of its recipe, step by step. Finished steps are kept.
+
+The Dockerfile runs this before the rest of snnbench is there: it imports few of our own modules, and test_dockerfile.py
+checks that those are copied.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from venv import EnvBuilder
+
+from ..files import write_atomically
+from . import requirements
+from .environment import FINISHED, Environment, NotMade, discard, read_json
+from .pip import install_packages
+
+
+@dataclass(frozen=True)
+class CreationProgress:
+    """What happens while an environment is made, by `kind`.
+
+    `step`: step `number` of `of` begins; `kept`: it was finished before; `done`: it took `seconds`; `line`: pip printed `line`
+    in it; `damaged`: `line` says what is damaged, and all is made anew.
+    """
+
+    kind: str
+    step: str = ""
+    number: int = 0
+    of: int = 0
+    seconds: float = 0.0
+    line: str = ""
+
+
+def install(environment: Environment) -> Iterator[CreationProgress]:
+    """Do the steps of the recipe that are not finished. Raises NotMade."""
+    recipe, folder = environment.recipe, environment.folder
+    finished = read_json(folder / FINISHED)
+    if finished is not None and (finished != recipe.keys[: len(finished)] or not environment.python.exists()):
+        finished = None
+    count = len(recipe.steps) + 1
+    if finished is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        yield from _do("python", 1, count, partial(_make_venv, environment))
+        finished = []
+        write_atomically(folder / FINISHED, json.dumps(finished))
+    else:
+        yield CreationProgress("kept", "python", 1, count)
+    for number, step in enumerate(recipe.steps, 2):
+        if step.key in finished:
+            yield CreationProgress("kept", step.name, number, count)
+            continue
+        yield from _do(step.name, number, count, partial(install_packages, environment, step))
+        if unmet := requirements.unmet_after(recipe.needs, environment.python, environment.site_packages):
+            discard(environment)
+            raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")
+        finished = [*finished, step.key]
+        write_atomically(folder / FINISHED, json.dumps(finished))
+
+
+def _do(name: str, number: int, count: int, work: Callable[[], Iterator[str]]) -> Iterator[CreationProgress]:
+    yield CreationProgress("step", name, number, count)
+    start = time.monotonic()
+    for line in work():
+        yield CreationProgress("line", name, number, count, line=line)
+    yield CreationProgress("done", name, number, count, time.monotonic() - start)
+
+
+def _make_venv(environment: Environment) -> Iterator[str]:
+    """Without pip: snnbench's own installs the packages, and making one takes seconds."""
+    EnvBuilder(symlinks=True).create(environment.folder)
+    return iter(())

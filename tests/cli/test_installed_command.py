@@ -1,0 +1,56 @@
+"""Every verb once as users start it: the installed command in a process of its own. All else about verbs is tested in process."""
+
+import json
+
+import pytest
+from support.command_line import TINY
+from support.paths import FAULTY
+
+from snnbench.cli.app import app
+
+SHOWN = {
+    # verb: (arguments, exit code, what stdout has)
+    "plan": (["plan", "--config", "odd.toml", "--json"], 0, '"cases"'),
+    "check": (
+        ["check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY],
+        0,
+        "same network",
+    ),
+    "adapters": (["adapters", "--json"], 0, '"variants"'),
+    "doctor": (["doctor", "--json"], 0, '"machine"'),
+    "report": (["report", "out"], 0, "numpy"),
+    "merge": (["merge", "out", "--out", "merged"], 0, "numpy"),
+    "compare": (["compare", "out", "out", "--json"], 0, '"cases"'),
+    "init": (["init", "mine.toml"], 0, "mine.toml"),
+    "env": (["env", "list"], 0, "lava-dl"),
+}
+
+
+@pytest.fixture(scope="module")
+def measured(snnbench_module):
+    config = snnbench_module.config(["numpy"], ["numpy_network.py:NumpyNetwork"])
+    return snnbench_module.installed("run", "--config", config, "--out", "out")
+
+
+def test_run(measured):
+    assert (measured.exit_code, [row["status"] for row in measured.rows]) == (0, ["ok"]), measured.stderr
+    assert "numpy" in measured.stdout and "round 1: ok" in measured.stderr
+
+
+@pytest.mark.parametrize("verb", SHOWN)
+def test_a_verb(snnbench_module, measured, verb):
+    arguments, exit_code, words = SHOWN[verb]
+    ended = snnbench_module.installed(*arguments)
+    assert ended.exit_code == exit_code, ended.stderr
+    assert words in ended.stdout
+    assert "--json" not in arguments or json.loads(ended.stdout)
+
+
+def test_no_verb_is_forgotten():
+    verbs = {command.callback.__name__ for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert verbs == {"run", *SHOWN}
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_2(snnbench):
+    ended = snnbench.installed("run", "--config", "nowhere.toml")
+    assert (ended.exit_code, ended.stdout, ended.message) == (2, "", "snnbench: nowhere.toml: there is no such file")

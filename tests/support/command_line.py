@@ -1,0 +1,122 @@
+"""The command line in a temporary folder: in this process, which is fast, or as the installed command, which can be killed."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from snnbench.cli import run_command
+
+from .paths import FAULTY
+
+COMMAND = Path(sys.executable).with_name("snnbench")
+
+ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
+SHORT = 'rounds = 1\nbudget = "40ms"\ntimeout = "60s"\nthreads = 1\n'
+TINY = ("--neurons", 31, "--time-steps", 41, "--batch", 3)
+"""Options of `snnbench check` for a proof that takes a moment."""
+
+
+@dataclass
+class Result:
+    """How a command ended and what lies in its result folder."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    folder: Path
+
+    @property
+    def records(self) -> list[dict]:
+        return [json.loads(path.read_text()) for path in sorted((self.folder / "records").glob("*.json"))]
+
+    def record(self, framework: str) -> dict:
+        (record,) = [record for record in self.records if record["case"]["framework"] == framework]
+        return record
+
+    @property
+    def rows(self) -> list[dict]:
+        with open(self.folder / "results.csv", newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    @property
+    def message(self) -> str:
+        """The only line on stderr."""
+        (line,) = self.stderr.splitlines()
+        return line
+
+
+class Snnbench:
+    """Runs the command in `folder`, with the variables of `environment`.
+
+    Calling the object runs the command line in this process. Use `installed` for what only a process shows: an exit status,
+    variables that Python reads when it starts. Use `start` and `end` for signals.
+    `notes` is a folder that adapters find in SNNBENCH_TEST_NOTES.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder, self.notes = folder, folder / "notes"
+        self.notes.mkdir()
+        own = {"SNNBENCH_TEST_NOTES": str(self.notes), "SNNBENCH_ENVIRONMENTS": str(folder / "environments")}
+        self.environment = {**os.environ, **own}
+
+    def config(self, framework, adapters=(), grid="", measure="", name="odd") -> Path:
+        """A config of one odd case per framework; `adapters` are `file.py:Class` in tests/faults/faulty."""
+        references = [f"{FAULTY / reference}" for reference in adapters]
+        path = self.folder / f"{name}.toml"
+        grid = f"[grid]\nframework = {json.dumps(framework)}\n{ODD if 'neurons' not in grid else ''}{grid}\n"
+        overridden = {line.split(" =")[0] for line in measure.splitlines()}
+        defaults = [line for line in SHORT.splitlines() if line.split(" =")[0] not in overridden]
+        measure = "\n".join(["[measure]", *defaults, measure])
+        path.write_text(f"name = {json.dumps(name)}\nadapters = {json.dumps(references)}\n{grid}{measure}\n")
+        return path
+
+    def __call__(self, *arguments, out: str | Path = "out") -> Result:
+        exit_code, stdout, stderr = 0, io.StringIO(), io.StringIO()
+        with self._surroundings(), redirect_stdout(stdout), redirect_stderr(stderr):
+            try:
+                run_command([str(argument) for argument in arguments])
+            except SystemExit as ended:
+                exit_code = ended.code
+        return Result(exit_code, stdout.getvalue(), stderr.getvalue(), self.folder / out)
+
+    def run(self, config: Path, *arguments, out: str | Path = "out") -> Result:
+        return self("run", "--config", config, "--out", out, *arguments, out=out)
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[None]:
+        variables, folder = dict(os.environ), Path.cwd()
+        try:
+            os.environ.clear()
+            os.environ.update(self.environment)
+            os.chdir(self.folder)
+            yield
+        finally:
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(variables)
+
+    def start(self, *arguments) -> subprocess.Popen:
+        """The installed command in a process of its own."""
+        return subprocess.Popen(
+            [COMMAND, *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, process: subprocess.Popen, out: str | Path = "out", timeout: float = 180) -> Result:
+        stdout, stderr = process.communicate(timeout=timeout)
+        return Result(process.returncode, stdout, stderr, self.folder / out)
+
+    def installed(self, *arguments, out: str | Path = "out") -> Result:
+        return self.end(self.start(*arguments), out)
