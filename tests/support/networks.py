@@ -1,0 +1,71 @@
+"""Networks that the contract is tested with. No user sees them: a case names them by `workload`, and `workload_of` knows them."""
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.workloads import WORKLOADS, Workload
+
+TINY = {"time_steps": 5, "batch": 3}
+
+
+def contract(case: Case) -> Network:
+    """conv – norm – neuron – max_pool – conv – norm – add (the pool is the shortcut) – neuron – flatten – linear – mean_time."""
+    spiking = {"neuron": case.neuron}
+    return Network(
+        (2, 9, 11),
+        (
+            Node("conv1", "conv", (INPUT,), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}),
+            Node("norm1", "norm", ("conv1",)),
+            Node("neuron1", "neuron", ("norm1",), spiking),
+            Node("pool1", "max_pool", ("neuron1",), {"kernel": 3, "stride": 2, "padding": 1}),
+            Node("conv2", "conv", ("pool1",), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}),
+            Node("norm2", "norm", ("conv2",)),
+            Node("add1", "add", ("norm2", "pool1")),
+            Node("neuron2", "neuron", ("add1",), spiking),
+            Node("flatten1", "flatten", ("neuron2",)),
+            Node("linear1", "linear", ("flatten1",), {"outputs": 7}),
+            Node("mean1", "mean_time", ("linear1",)),
+        ),
+    )
+
+
+def recurrent(case: Case) -> Network:
+    """linear – neuron with a recurrent linear inside its time loop – linear – neuron."""
+    return Network(
+        (13,),
+        (
+            Node("linear1", "linear", (INPUT,), {"outputs": 11}),
+            Node("neuron1", "neuron", ("linear1",), {"neuron": case.neuron, "recurrent": True}),
+            Node("linear2", "linear", ("neuron1",), {"outputs": 9}),
+            Node("neuron2", "neuron", ("linear2",), {"neuron": case.neuron}),
+        ),
+    )
+
+
+def potentials(case: Case) -> Network:
+    """linear – neuron – linear – neuron that hands out its potentials, for a loss of the membrane – mean_time."""
+    return Network(
+        (13,),
+        (
+            Node("linear1", "linear", (INPUT,), {"outputs": 11}),
+            Node("neuron1", "neuron", ("linear1",), {"neuron": case.neuron}),
+            Node("linear2", "linear", ("neuron1",), {"outputs": 9}),
+            Node("neuron2", "neuron", ("linear2",), {"neuron": case.neuron, "potentials": True}),
+            Node("mean1", "mean_time", ("neuron2",)),
+        ),
+    )
+
+
+NETWORKS = {
+    "contract": Workload("contract", contract, axes=(), small=TINY),
+    "recurrent": Workload("recurrent", recurrent, axes=(), small={"time_steps": 37, "batch": 3}),
+    "potentials": Workload("potentials", potentials, axes=(), small={"time_steps": 37, "batch": 3}),
+}
+
+
+def workload_of(case: Case) -> Workload:
+    """The workload that a case names, of the product or of the tests."""
+    return {**WORKLOADS, **NETWORKS}[case.workload]
+
+
+def network_of(case: Case) -> Network:
+    return workload_of(case).network(case)
