@@ -102,7 +102,7 @@ class JaxProgram(Program):
         XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity
         while tracing, dropped here and put back in `_pull_back`.
         """
-        output, pullback, (borders, value, running) = self._vjp(parameters, running, x)
+        _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
         known = self._known(parameters, x, borders, value)
         self._sources = [next((i for i, other in enumerate(known) if other is leaf), None) for leaf in leaves]
