@@ -1,11 +1,51 @@
 """One file per framework: how that framework spells the same neuron.
 
-`TorchAdapter` and `JaxAdapter` are what an adapter subclasses; importing them imports neither torch nor JAX.
+`from snnbench.adapters import TorchAdapter, …` has all that an adapter of your own needs; each name is imported when it is
+asked for, so that nothing here imports torch or JAX before you do.
 """
 
-from .base.case import Case
-from .base.contract import Adapter, FixedPoint, Unsupported
-from .base.jax_adapter import JaxAdapter
-from .base.torch_adapter import TorchAdapter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Adapter", "Case", "FixedPoint", "JaxAdapter", "TorchAdapter", "Unsupported"]
+if TYPE_CHECKING:
+    from snnbench.kernels.surrogates import derivative
+
+    from .base.case import Case
+    from .base.contract import Adapter, FixedPoint, Unsupported
+    from .base.jax_adapter import JaxAdapter
+    from .base.spikes import jax_spike, torch_spike
+    from .base.time_loop import TimeLoop
+    from .base.torch_adapter import TorchAdapter
+
+_MODULES = {
+    "Adapter": ".base.contract",
+    "Case": ".base.case",
+    "FixedPoint": ".base.contract",
+    "JaxAdapter": ".base.jax_adapter",
+    "TimeLoop": ".base.time_loop",
+    "TorchAdapter": ".base.torch_adapter",
+    "Unsupported": ".base.contract",
+    "derivative": "snnbench.kernels.surrogates",
+    "jax_spike": ".base.spikes",
+    "torch_spike": ".base.spikes",
+}
+"""Where each name is defined."""
+
+__all__ = [
+    "Adapter",
+    "Case",
+    "FixedPoint",
+    "JaxAdapter",
+    "TimeLoop",
+    "TorchAdapter",
+    "Unsupported",
+    "derivative",
+    "jax_spike",
+    "torch_spike",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ device, and ways to multiply in front of it.
 """
 
 from .base.case import Case
+from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
 
 LINEAR = {
@@ -22,12 +23,11 @@ class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
     constructions = ("default", "reference", "cpp", "triton", "cuda", *LINEAR)
+    linear_constructions = tuple(LINEAR)
 
     def supports(self, case: Case) -> str | None:
         if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
-        if case.construction in LINEAR and case.workload == "lif":
-            return f"{case.construction} is about the linear layer, and workload lif has none"
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
             return f"{case.precision} has short operands already: there is nothing to split"
         if _requested(case.construction) is None:
@@ -41,22 +41,36 @@ class Fused(TorchAdapter):
 
         return LIF(spec, backend=_requested(construction))
 
-    def stack(self, case: Case):
-        from snnbench.kernels import LinearLIF
+    def modules(self, case: Case, network: Network):
+        """Every chain of linears and neurons as one `LinearLIF.stack`, every norm and its neuron as a `BatchNormLIF`."""
+        from snnbench.kernels import BatchNormLIF, LinearLIF
 
-        told = {"input": case.input, "backend": _requested(case.construction), **LINEAR.get(case.construction, {})}
+        options = {"backend": _requested(case.construction), **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
-            told["tier"] = case.precision
-        return LinearLIF.stack([case.neurons] * (case.layers + 1), case.bias, case.neuron, **told)
+            options["tier"] = case.precision
+        modules = {}
+        for chain in chains(network):
+            first = network.node(chain[0][0])
+            widths = [network.shapes[first.inputs[0]][0], *(network.node(linear).options["outputs"] for linear, _ in chain)]
+            given = case.input if first.inputs[0] == INPUT else None
+            bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
+            modules |= zip(chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True)
+        for norm, neuron in normed_neurons(network):
+            known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
+            channels = network.shapes[norm][0]
+            backend = _requested(case.construction)
+            modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
+        return modules
 
-    def handed_on(self, spikes, dtype):
-        return spikes  # in the type that the next layer multiplies, which is not always that of its weights
+    def cast_spikes(self, spikes, dtype):
+        """Between layers they have the type that the next multiplies, which is not always that of its weights."""
+        return spikes
 
     def facts(self, case: Case) -> dict:
         from snnbench.kernels.lif import backends
 
         backend = backends.choose(*_tensors_of(case), _requested(case.construction))
-        return {"backend": backend, "state_dtype": "float32"}  # whatever the formats in memory: see kernels/neuron
+        return {"backend": backend, "state_dtype": "float32"}  # whatever the formats in memory
 
     def compile_seconds(self) -> float:
         from snnbench.kernels.build import cache
@@ -74,3 +88,28 @@ def _tensors_of(case: Case):
     import torch
 
     return case.device.split(":")[0], getattr(torch, FLOATS.get(case.precision, "float32"))
+
+
+def chains(network: Network) -> list[list[tuple[str, str]]]:
+    """Runs of (linear, neuron) in which each neuron is read by the next linear alone, alike in bias and neuron."""
+    chains: list[list[tuple[str, str]]] = []
+    for linear, neuron in network.linear_neurons:
+        if chains and _continues(network, *chains[-1][-1], linear, neuron):
+            chains[-1].append((linear, neuron))
+        else:
+            chains.append([(linear, neuron)])
+    return chains
+
+
+def _continues(network: Network, last_linear: str, last_neuron: str, linear: str, neuron: str) -> bool:
+    reads = network.node(linear).inputs == (last_neuron,) and len(network.readers[last_neuron]) == 1
+    bias = network.node(last_linear).options["bias"] == network.node(linear).options["bias"]
+    return reads and bias and network.node(last_neuron).options == network.node(neuron).options
+
+
+def normed_neurons(network: Network) -> list[tuple[str, str]]:
+    """(norm, neuron) of every norm that one plain neuron alone reads."""
+    neurons = [network.node(name) for name in network.neurons]
+    plain = [node for node in neurons if not (node.options["recurrent"] or node.options["potentials"])]
+    norms = {node.name for node in network.nodes if node.kind == "norm" and len(network.readers[node.name]) == 1}
+    return [(node.inputs[0], node.name) for node in plain if node.inputs[0] in norms]

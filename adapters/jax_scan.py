@@ -1,4 +1,4 @@
-"""Plain JAX: what a user writes without any framework.
+"""Plain JAX: what a user writes without any framework. The only JAX adapter with recurrent neurons and with potentials.
 
 `default`            the recurrence under `lax.scan`.
 `associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
@@ -20,25 +20,35 @@ class JaxScan(JaxAdapter):
             return "only without a reset is the recurrence linear, as an associative scan needs"
         return None
 
-    def neuron(self, spec, features):
+    def step(self, spec, features):
         import jax
         import jax.numpy as jnp
 
-        spike = jax_spike(spec)
-        hold = jax.lax.stop_gradient
-
-        def reset(v, s):
-            if spec.reset == "none":
-                return v
-            if spec.reset == "hard-straight":
-                return v - hold(v * s)
-            s = hold(s) if spec.detach_reset else s
-            return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s
+        spike, hold = jax_spike(spec), jax.lax.stop_gradient
 
         def step(v, current):
             v = spec.decay * v + current
             s = spike(v)
-            return reset(v, s), s
+            return reset(spec, v, s, hold), s
+
+        return jnp.zeros_like, step
+
+    def neuron(self, spec, features):
+        import jax
+
+        at_rest, step = self.step(spec, features)
+        return lambda currents: jax.lax.scan(step, at_rest(currents[0]), currents)[1]
+
+    def potentials(self, spec, features, construction):
+        import jax
+        import jax.numpy as jnp
+
+        spike, hold = jax_spike(spec), jax.lax.stop_gradient
+
+        def step(after, current):
+            v = spec.decay * after + current
+            s = spike(v)
+            return reset(spec, v, s, hold), (s, v)
 
         return lambda currents: jax.lax.scan(step, jnp.zeros_like(currents[0]), currents)[1]
 
@@ -58,3 +68,13 @@ class JaxScan(JaxAdapter):
             return jax_spike(spec)(jax.lax.associative_scan(joined, (factors, currents))[1])
 
         return spikes
+
+
+def reset(spec, v, s, hold):
+    """Potentials after the spikes `s` of potentials `v`; `hold` stops gradients."""
+    if spec.reset == "none":
+        return v
+    if spec.reset == "hard-straight":
+        return v - hold(v * s)
+    s = hold(s) if spec.detach_reset else s
+    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

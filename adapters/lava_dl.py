@@ -35,6 +35,7 @@ class LavaDl(TorchAdapter):
     requires = ("torch", "lava.lib.dl.slayer")
     distribution = "lava-dl"
     constructions = ("default", "quantised")
+    linear_constructions = ("quantised",)
     modes = ("eager", "compile")
 
     def __init__(self):
@@ -51,8 +52,6 @@ class LavaDl(TorchAdapter):
         scale = EXACT if case.construction == "default" else _scale(case.neurons)
         if (spec.threshold * scale) % 1 or spec.threshold > 32:
             return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
-        if case.construction == "quantised" and case.workload == "lif":
-            return "quantised rounds weights, and workload lif has none"
         if case.precision == "fp16":
             return "the potential in CUBA's units of 1/(64·scale) is more than fp16 holds"
         if spec.reset == "hard-straight" and case.precision in ("bf16", "amp-bf16"):
@@ -162,7 +161,7 @@ def _scale(inputs: int) -> int:
 
 
 def TimeLast(inner):
-    """A module that wants time last, (B, N, T), as one that has it first."""
+    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat inside."""
     import torch
 
     class Module(torch.nn.Module):
@@ -171,6 +170,7 @@ def TimeLast(inner):
             self.inner = inner
 
         def forward(self, x):
-            return self.inner(x.permute(1, 2, 0)).permute(2, 0, 1)
+            spikes = self.inner(x.flatten(2).permute(1, 2, 0)).permute(2, 0, 1)
+            return spikes.unflatten(2, x.shape[2:]) if x.dim() > 3 else spikes
 
     return Module()

@@ -8,7 +8,7 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 `lif-torch-without-recurrence`   the same with that matrix deleted, which `LIFTorch` allows for.
 """
 
-import math
+from math import log, prod
 
 from .base.case import Case
 from .base.contract import Unsupported
@@ -45,8 +45,8 @@ class Rockpool(TorchAdapter):
     def neuron(self, spec, features):
         from rockpool.nn.modules import LIFNeuronTorch
 
-        tau = -1 / math.log(spec.decay)
-        return from_rest(LIFNeuronTorch(features[-1], tau_mem=constant(tau), **options(spec)))
+        tau = -1 / log(spec.decay)
+        return from_rest(LIFNeuronTorch(prod(features), tau_mem=constant(tau), **options(spec)))
 
     def lif(self, spec, features, construction):
         from rockpool.nn.modules import LIFTorch
@@ -54,7 +54,7 @@ class Rockpool(TorchAdapter):
         if not construction.startswith("lif-torch"):
             return super().lif(spec, features, construction)
         decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
-        lif = LIFTorch(features[-1], **decays, **options(spec))
+        lif = LIFTorch(prod(features), **decays, **options(spec))
         if construction == "lif-torch-without-recurrence":
             del lif.w_rec
         return from_rest(lif)
@@ -73,7 +73,7 @@ class Rockpool(TorchAdapter):
             if module.lif.threshold.dtype != torch.float32:
                 raise Unsupported("LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights")
 
-        spikes = from_rest(LIFTorch(features[-1]))
+        spikes = from_rest(LIFTorch(prod(features)))
         spikes.register_forward_pre_hook(refuse_short_formats)
         return spikes
 
@@ -114,7 +114,8 @@ def options(spec) -> dict:
 
 
 def from_rest(lif):
-    """Currents (T, B, N) → spikes: after a call Rockpool keeps the state of the first batch item, for all items."""
+    """Currents (T, B, *features), flat inside, → spikes: after a call Rockpool keeps the state of the first batch item, for all
+    items."""
     import torch
 
     class Spikes(torch.nn.Module):
@@ -128,6 +129,6 @@ def from_rest(lif):
 
         def forward(self, currents):
             self.lif.reset_state()
-            return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+            return self.lif(currents.flatten(2).transpose(0, 1))[0].transpose(0, 1).reshape(currents.shape)
 
     return Spikes()

@@ -1,10 +1,10 @@
 """Rockpool's `LIFExodus` (https://rockpool.ai): its LIF neuron on the EXODUS kernels, CUDA only.
 
 It has a synapse, which decays its input before the neuron sees it. A synaptic decay of about 2⁻⁴⁰, and weights times its
-inverse, leave nothing of it: the residue of the step before is 10⁻¹². Untested: no CUDA device has run this yet.
+inverse, leave nothing of it: the residue of the step before is 10⁻¹².
 """
 
-import math
+from math import log, prod
 
 from .base.case import Case
 from .base.spikes import derivative
@@ -48,9 +48,9 @@ class RockpoolExodus(TorchAdapter):
             def __init__(self):
                 super().__init__()
                 self.lif = LIFExodus(
-                    features[-1],
-                    tau_mem=constant(-1 / math.log(spec.decay)),
-                    tau_syn=constant(-1 / math.log(SYNAPSE)),
+                    prod(features),
+                    tau_mem=constant(-1 / log(spec.decay)),
+                    tau_syn=constant(-1 / log(SYNAPSE)),
                     threshold=torch.tensor(spec.threshold),
                     bias=constant(0.0),
                     dt=1.0,
@@ -61,6 +61,6 @@ class RockpoolExodus(TorchAdapter):
 
             def forward(self, currents):
                 self.lif.reset_state()
-                return self.lif(currents.transpose(0, 1))[0].transpose(0, 1)
+                return self.lif(currents.flatten(2).transpose(0, 1))[0].transpose(0, 1).reshape(currents.shape)
 
         return Spikes()

@@ -42,7 +42,7 @@ class RockpoolJax(JaxAdapter):
 
         spike = jax_spike(spec)
         lif = LIFJax(
-            features[-1],
+            math.prod(features),
             tau_mem=jnp.array(-1 / math.log(spec.decay)),
             tau_syn=jnp.array(-1 / (SYNAPSE_OFF * math.log(2))),
             threshold=jnp.array(float(spec.threshold)),
@@ -52,7 +52,8 @@ class RockpoolJax(JaxAdapter):
 
         def spikes(currents):
             with surrogate(lambda v, *_: spike(v)):  # `spike` counts by itself, up to what the spec says
-                return lif(currents.swapaxes(0, 1))[0].swapaxes(0, 1)
+                flat = currents.reshape(*currents.shape[:2], -1).swapaxes(0, 1)
+                return lif(flat)[0].swapaxes(0, 1).reshape(currents.shape)
 
         return spikes
 

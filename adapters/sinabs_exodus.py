@@ -1,9 +1,7 @@
-"""Sinabs with the EXODUS kernels (https://github.com/synsense/sinabs-exodus): the same `LIF`, its time loop in CUDA.
-
-Untested: no CUDA device has run this yet.
-"""
+"""Sinabs with the EXODUS kernels (https://github.com/synsense/sinabs-exodus): the same `LIF`, its time loop in CUDA."""
 
 from .base.case import Case
+from .base.network import Network
 from .sinabs import Sinabs
 
 
@@ -15,10 +13,10 @@ class SinabsExodus(Sinabs):
     modes = ("eager",)
     devices = ("cuda",)
 
-    def refuses(self, case: Case) -> str | None:
+    def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision not in ("fp32", "tf32"):
             return "the EXODUS kernels are for float32"
-        return super().refuses(case)
+        return super().refuses(case, network)
 
     def supports(self, case: Case) -> str | None:
         return "EXODUS only subtracts" if case.neuron.reset == "hard" else super().supports(case)

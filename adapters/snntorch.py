@@ -7,7 +7,7 @@
 `linear-leaky`          `LinearLeaky`: the same with the linear layer inside.
 """
 
-import math
+from math import log, prod
 
 from .base.case import Case
 from .base.torch_adapter import TorchAdapter
@@ -19,6 +19,7 @@ class SnnTorch(TorchAdapter):
     name = "snntorch"
     requires = ("torch", "snntorch")
     constructions = (*TorchAdapter.constructions, *PARALLEL)
+    linear_constructions = ("stepwise", "linear-leaky")
 
     def supports(self, case: Case) -> str | None:
         spec = case.neuron
@@ -27,8 +28,6 @@ class SnnTorch(TorchAdapter):
         if neuron := PARALLEL.get(case.construction):
             if spec.reset != "none":
                 return f"{neuron} never resets"
-            if case.construction == "linear-leaky" and case.workload == "lif":
-                return "LinearLeaky holds its linear layer, and workload lif has none"
             return None
         if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
             return f"Leaky has no reset {spec.reset!r} with this gradient"
@@ -62,7 +61,8 @@ class SnnTorch(TorchAdapter):
 
         if construction != "state-leaky":
             return super().lif(spec, features, construction)
-        return spikes_only(StateLeaky, beta_of(spec), features[-1], threshold=spec.threshold, spike_grad=gradient(spec))
+        neuron = {"threshold": spec.threshold, "spike_grad": gradient(spec)}
+        return spikes_only(StateLeaky, beta_of(spec), prod(features), **neuron)
 
     def layer(self, spec, inputs, outputs, bias, construction):
         from snntorch import LinearLeaky
@@ -107,7 +107,7 @@ def beta_of(spec):
     """What `StateLeaky` must be given: it decays by exp(−(1 − beta)) per step, whatever beta is called."""
     import torch
 
-    return torch.tensor(1 + math.log(spec.decay))
+    return torch.tensor(1 + log(spec.decay))
 
 
 def spikes_only(kind, *arguments, **options):
@@ -115,6 +115,7 @@ def spikes_only(kind, *arguments, **options):
 
     class Spikes(kind):
         def forward(self, x):
-            return super().forward(x)[0]
+            spikes = super().forward(x.flatten(2))[0]
+            return spikes.unflatten(2, x.shape[2:]) if x.dim() > 3 else spikes
 
     return Spikes(*arguments, **options)

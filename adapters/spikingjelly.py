@@ -7,16 +7,26 @@
 `sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
 """
 
-from . import spikingjelly_providers as providers
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
 from .base.case import Case
+from .base.contract import Unsupported
+from .base.network import Network
 from .base.torch_adapter import TorchAdapter
+
+PROVIDERS = ("cuda", "triton", "torch")
+"""Who may compute SpikingJelly's neurons on a CUDA device."""
+
+SHORT = ("bf16", "fp16", "amp-bf16")
 
 
 class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
-    constructions = (*TorchAdapter.constructions, "single-step", *providers.PROVIDERS, "parametric", "sliding-psn")
+    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "sliding-psn")
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.neuron, case.construction == "sliding-psn"
@@ -30,19 +40,19 @@ class SpikingJelly(TorchAdapter):
             return "SuperSpike(alpha) scales the height with the slope; only slope 1 is the same"
         if not parallel and spec.decay == 1:
             return "LIFNode always leaks (IFNode is another neuron)"
-        return providers.lacks(case.construction, case) if case.construction in providers.PROVIDERS else None
+        return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
 
-    def program(self, case: Case):
+    def program(self, case: Case, network: Network):
         self.time_steps = case.time_steps  # SlidingPSN's order, which it must be told when it is made
-        if case.construction in providers.PROVIDERS and case.device != "cpu":
-            providers.force(case.construction)
-        return super().program(case)
+        if case.construction in PROVIDERS and case.device != "cpu":
+            force_provider(case.construction)
+        return super().program(case, network)
 
     def facts(self, case: Case) -> dict:
         """`backend`: the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", "sliding-psn"):
             return {"backend": "torch"}
-        return {"backend": providers.running("plif" if case.construction == "parametric" else "lif", case)}
+        return {"backend": provider_of("plif" if case.construction == "parametric" else "lif", case)}
 
     def neuron(self, spec, features):
         from spikingjelly.activation_based import neuron
@@ -72,6 +82,40 @@ class SpikingJelly(TorchAdapter):
         from spikingjelly.activation_based import neuron, surrogate
 
         return loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
+
+
+def provider_refusal(provider: str, case: Case) -> str | None:
+    """Why `provider` cannot be forced here. Looks at files only: importing the package would fix its choice."""
+    if case.device == "cpu":
+        return None if provider == "torch" else f"SpikingJelly's provider {provider} runs on CUDA devices only"
+    if case.precision in SHORT:
+        return f"SpikingJelly refuses a forced provider where the state is not float32, as in {case.precision}"
+    if provider == "triton" and find_spec("triton") is None:
+        return "SpikingJelly's provider triton needs Triton, which is not installed"
+    package = find_spec("spikingjelly")
+    if provider == "cuda" and package and not list(Path(package.origin).parent.glob("_ops/lif/_C*")):
+        return "this SpikingJelly was installed without its CUDA kernels (SJ_BUILD_NATIVE_CUDA=1 at a build from source)"
+    return None
+
+
+def force_provider(provider: str) -> None:
+    """Bind `LIFNode` to one provider. The package reads the variable once, when its operator is first imported."""
+    os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = provider
+    from spikingjelly._ops.lif import _selection
+
+    if _selection._requested != provider:
+        raise Unsupported(f"this process has already bound SpikingJelly to its provider {_selection._requested!r}")
+
+
+def provider_of(kind: str, case: Case) -> str:
+    """Who computes the neuron `kind`, "lif" or "plif", in multi-step mode."""
+    import torch
+    from spikingjelly.activation_based.functional import neuron_implementation
+
+    execution = "compile" if case.mode.startswith("compile") else "eager"
+    chosen = neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
+    # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
+    return "torch-reference" if case.precision in SHORT else chosen
 
 
 def gradient(spec):

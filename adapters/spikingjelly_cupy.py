@@ -5,6 +5,7 @@ kernels take any surrogate that tells its CUDA code.
 """
 
 from .base.case import Case
+from .base.network import Network
 from .base.spikes import torch_spike
 from .spikingjelly import SpikingJelly, options
 
@@ -15,10 +16,10 @@ class SpikingJellyCupy(SpikingJelly):
     constructions = ("default",)
     modes = ("eager",)
 
-    def refuses(self, case: Case) -> str | None:
+    def refuses(self, case: Case, network: Network) -> str | None:
         if case.device != "cpu" and case.precision not in ("fp32", "tf32", "fp16"):
             return "the CuPy kernels are for float32 and float16"
-        return super().refuses(case)
+        return super().refuses(case, network)
 
     def neuron(self, spec, features):
         from spikingjelly.activation_based import neuron

@@ -1,4 +1,5 @@
-"""A plain PyTorch loop: what a user writes without any framework."""
+"""A plain PyTorch loop: what a user writes without any framework. The reference that other adapters are compared with, and
+the only torch adapter that hands out potentials."""
 
 from .base.case import Case
 from .base.spikes import torch_spike
@@ -15,24 +16,44 @@ class TorchLoop(TorchAdapter):
 
         spike = torch_spike(spec).apply
 
-        def reset(v, s):
-            if spec.reset == "none":
-                return v
-            if spec.reset == "hard-straight":
-                return v - (v * s).detach()
-            s = s.detach() if spec.detach_reset else s
-            return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s
-
         class Loop(TimeLoop):
             def step(self, current, v):
                 v = torch.zeros_like(current) if v is None else v
                 v = spec.decay * v + current
                 s = spike(v)
-                return s, reset(v, s)
+                return s, reset(spec, v, s)
 
         return Loop()
+
+    def potentials(self, spec, features, construction):
+        import torch
+
+        spike = torch_spike(spec).apply
+
+        class Potentials(torch.nn.Module):
+            def forward(self, currents):
+                after, potentials, spikes = torch.zeros_like(currents[0]), [], []
+                for current in currents.unbind(0):
+                    v = spec.decay * after + current
+                    s = spike(v)
+                    after = reset(spec, v, s)
+                    potentials.append(v)
+                    spikes.append(s)
+                return torch.stack(spikes), torch.stack(potentials)
+
+        return Potentials()
 
     def supports(self, case: Case) -> str | None:
         if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
         return None
+
+
+def reset(spec, v, s):
+    """Potentials after the spikes `s` of potentials `v`."""
+    if spec.reset == "none":
+        return v
+    if spec.reset == "hard-straight":
+        return v - (v * s).detach()
+    s = s.detach() if spec.detach_reset else s
+    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

@@ -1,8 +1,11 @@
-"""The contract between the harness and an adapter: what is asked (Case), who answers (Adapter), what is driven (Program)."""
+"""The contract between the harness and an adapter: what is asked (Case and Network), who answers (Adapter), what is driven
+(Program)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from math import frexp
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,6 +13,11 @@ from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
 from .network import Network
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+Parameters = dict[str, dict[str, Array]]
+"""float32 arrays by node and name (weight, bias, recurrent), of the shapes that `Network.parameters` has."""
 
 
 class Unsupported(Exception):
@@ -20,19 +28,15 @@ class BuildFailed(Exception):
     """A base class raises this, with the compiler's complaint as its text, when a framework cannot be compiled."""
 
 
-Parameters = dict[str, dict[str, np.ndarray]]
-"""float32 arrays by node and name (weight, bias, recurrent), of the shapes that `Network.parameters` has."""
-
-
 @dataclass
 class Gradients:
     """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features).
 
-    What a program should have given and did not is None; so is the input's where the case asks for none.
+    A gradient that the program should have given and did not is None; so is the input's where the case asks for none.
     """
 
-    parameters: dict[str, dict[str, np.ndarray | None]]
-    input: np.ndarray | None
+    parameters: dict[str, dict[str, Array | None]]
+    input: Array | None
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,15 @@ class Adapter(ABC):
 
     name: str
     requires: tuple[str, ...] = ()
+    """Modules to import; one that is missing is reported as not installed."""
     distribution: str | None = None
     """The distribution whose version is reported; default: the top-level name of the last of `requires`."""
     constructions: tuple[str, ...] = ("default",)
+    """Ways to spell the network; the first is the default."""
+    linear_constructions: tuple[str, ...] = ()
+    """Those of `constructions` that are about the linear layer in front of a neuron; refused for networks without one."""
     modes: tuple[str, ...] = ("eager",)
+    """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
 
     def supports(self, case: Case) -> str | None:
@@ -74,7 +83,10 @@ class Adapter(ABC):
         return None
 
     def current_scale(self, spec: NeuronSpec) -> float:
-        """The factor by which currents must be multiplied because the framework divides its input by it."""
+        """The factor by which currents must be multiplied because the framework divides its input by it: a power of two.
+
+        It is folded into the parameters in front of the neuron and taken out of their gradients again.
+        """
         return 1.0
 
     def native(self, features: tuple[int, ...]) -> Any:
@@ -93,10 +105,10 @@ class Adapter(ABC):
 
     def scale_of(self, case: Case) -> float:
         """`current_scale`, for constructions that scale differently; a native neuron keeps the scaling of its framework."""
-        return 1.0 if case.native else self.current_scale(case.neuron)
+        return self.current_scale(case.neuron) if isinstance(case.neuron, NeuronSpec) else 1.0
 
     def refuses(self, case: Case, network: Network) -> str | None:
-        """`supports` plus what the harness itself can tell from the declarations above."""
+        """`supports` plus what the harness itself can tell from the declarations above and from `network`."""
         if case.construction not in self.constructions:
             return f"{self.name} has no construction {case.construction!r} (it has {', '.join(self.constructions)})"
         if case.mode not in self.modes:
@@ -105,21 +117,46 @@ class Adapter(ABC):
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
+        if case.construction in self.linear_constructions and not network.linear_neurons:
+            return f"{case.construction} is about the linear layer in front of a neuron, and this network has no linear layer"
         if case.native:
-            return self._refuses_native(case)
+            return self._refuses_native(case, network)
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
-        if reason is None and not is_power_of_two(scale := self.scale_of(case)):
+        if reason is None and not _is_power_of_two(scale := self.scale_of(case)):
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
-        return reason
+        return reason or self._refuses_kinds(network)
 
-    def _refuses_native(self, case: Case) -> str | None:
+    def _refuses_native(self, case: Case, network: Network) -> str | None:
         if self.native_description is None:
             return f"{self.name} has no native neuron"
         if case.construction != self.constructions[0]:
             return f"a native neuron stands behind one Linear, as in construction {self.constructions[0]!r}"
+        if any(network.node(name).options[kind] for name in network.neurons for kind in ("recurrent", "potentials")):
+            return "a native neuron has no recurrent linear, and hands out spikes alone"
         return None
+
+    def _refuses_kinds(self, network: Network) -> str | None:
+        """Why this framework lacks a kind of neuron that is in `network`; the base classes know of recurrence and potentials."""
+        options = [network.node(name).options for name in network.neurons]
+        if any(o["potentials"] for o in options) and not self.has_potentials:
+            return f"{self.name} is not offered here with neurons that hand out potentials"
+        if any(o["recurrent"] for o in options) and not self.has_recurrence:
+            return f"{self.name} is not offered here with a recurrent linear inside the time loop"
+        if any(o["potentials"] and o["recurrent"] for o in options):
+            return "a recurrent neuron that hands out potentials is not offered"
+        return None
+
+    @property
+    def has_potentials(self) -> bool:
+        """Whether this framework's neurons can hand out potentials."""
+        return False
+
+    @property
+    def has_recurrence(self) -> bool:
+        """Whether a recurrent linear fits into the neuron's loop over time."""
+        return False
 
     @abstractmethod
     def prepare(self, case: Case, threads: int) -> None:
@@ -127,42 +164,62 @@ class Adapter(ABC):
 
     @abstractmethod
     def program(self, case: Case, network: Network) -> "Program":
-        """Build `network` as `case` asks on its device, parameters not yet loaded."""
+        """Build `network` as `case` asks on its device, parameters not yet loaded. Its neurons are all `case.neuron`."""
+
+
+class Timer(Protocol):
+    """Time between two points on a device; `seconds` may be asked after a wait."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def seconds(self) -> float: ...
+
+
+class MemoryProbe(Protocol):
+    """Bytes on a device since `reset`."""
+
+    meaning: str
+
+    def reset(self) -> None: ...
+
+    def peak(self) -> tuple[int, int, int]:
+        """(bytes in use at reset, most bytes in use since, most bytes held by the allocator)."""
 
 
 class Program(ABC):
     """One network on one device, as the worker drives it. Calls may return before the work is done; `wait` waits."""
 
-    device_clock = "process"
+    device_clock: str = "process"
     """What `device_timer` measures: `events` (CUDA events) or `process` (CPU time of this process, all threads)."""
 
-    holds_borders = True
-    """Whether a forward's result holds the spikes of every layer. False while memory is weighed: who trains a network asks for
+    holds_borders: bool = True
+    """Whether a forward's result holds the spikes of every neuron. False while memory is weighed: who trains a network asks for
     the last ones only, and a framework may not need the others."""
 
     @abstractmethod
     def load(self, parameters: Parameters) -> None:
-        """Set all parameters of the network."""
+        """Set all parameters of the network, and running statistics to mean 0 and variance 1."""
 
     @abstractmethod
-    def put_input(self, array: np.ndarray) -> Any:
-        """Move a float32 (T, B, K) input to the device in the case's precision; currents of `lif` are scaled here."""
+    def put_input(self, array: Array) -> Any:
+        """Move a float32 input (T, B, *features) to the device in the case's precision; an input of currents is scaled here."""
 
     @abstractmethod
-    def put_upstream(self, array: np.ndarray, result: Any) -> Any:
-        """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of `result`'s."""
+    def put_upstream(self, array: Array, result: Any) -> Any:
+        """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of
+        `result`'s output."""
 
     @abstractmethod
     def forward(self, x: Any) -> Any:
-        """Spikes with everything kept that backward needs. The result goes to `wait`, `spikes` and `backward`."""
+        """Compute the network, everything kept that backward needs. The result goes to `wait`, `spikes` and `backward`."""
 
     @abstractmethod
     def backward(self, result: Any, upstream: Any) -> Any:
-        """Fresh gradients of weights, biases and (if the case says so) input."""
+        """Fresh gradients of the parameters and (if the case says so) of the input."""
 
     @abstractmethod
     def inference(self, x: Any) -> Any:
-        """Spikes, nothing kept."""
+        """Compute the same as forward, nothing kept. What it leaves of running statistics is not judged."""
 
     @abstractmethod
     def step(self, x: Any, upstream: Any) -> Any:
@@ -173,16 +230,16 @@ class Program(ABC):
         """Return once everything in `result` is computed."""
 
     @abstractmethod
-    def spikes(self, result: Any) -> dict[str, np.ndarray]:
+    def spikes(self, result: Any) -> dict[str, Array]:
         """Spikes as new float32 arrays (T, B, *features) by neuron: of all for a forward's result, of those that an inference
         hands out, the last at least."""
 
     @abstractmethod
-    def output(self, result: Any) -> np.ndarray:
+    def output(self, result: Any) -> Array:
         """The value of the network's last node as a new float32 array."""
 
-    def statistics(self) -> dict[str, dict[str, np.ndarray]]:
-        """Running `mean` and `variance` of every norm, by node."""
+    def statistics(self) -> dict[str, dict[str, Array]]:
+        """Running `mean` and `variance` (C,) of every norm, by node, as new float32 arrays."""
         return {}
 
     @abstractmethod
@@ -195,30 +252,34 @@ class Program(ABC):
 
     @abstractmethod
     def argument_bytes(self) -> int:
-        """Bytes of weights and biases on the device."""
+        """Bytes of the parameters on the device."""
 
     @abstractmethod
     def result_bytes(self, result: Any) -> int:
-        """Bytes of what a call handed back: spikes of a forward, gradients of a backward."""
+        """Bytes of what a call handed back: the output of a forward, gradients of a backward."""
 
     @abstractmethod
-    def matmul(self, rows: int, inner: int, columns: int, dtype: str):
+    def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         """A function that multiplies (rows, inner) by (inner, columns) once and waits; for measuring ceilings."""
 
     @abstractmethod
-    def copy(self, count: int):
+    def copy(self, count: int) -> Callable[[], object]:
         """A function that copies `count` float32 numbers once and waits; for measuring ceilings."""
 
-    def device_timer(self):
-        """A timer with start(), stop() and, after a wait, seconds(); None: the worker uses process CPU time."""
+    def device_timer(self) -> Timer | None:
+        """A timer on the device; None: the worker uses process CPU time."""
         return None
 
-    def memory_probe(self):
-        """A device memory probe with reset() and peak(); None: the worker reads the host's high-water mark."""
+    def memory_probe(self) -> MemoryProbe | None:
+        """A device memory probe; None: the worker reads the host's high-water mark."""
         return None
 
     def facts(self, result: Any) -> dict[str, Any]:
-        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings."""
+        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings.
+
+        `scaled_in_call` names the neurons whose currents are multiplied by `current_scale` inside the call, because no
+        parameters stand in front of them that could take the factor.
+        """
         return {}
 
     def compile_facts(self) -> dict[str, Any]:
@@ -226,5 +287,5 @@ class Program(ABC):
         return {}
 
 
-def is_power_of_two(value: float) -> bool:
-    return value > 0 and float(np.frexp(value)[0]) == 0.5
+def _is_power_of_two(value: float) -> bool:
+    return value > 0 and frexp(value)[0] == 0.5

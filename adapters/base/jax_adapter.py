@@ -1,7 +1,16 @@
 """The base class of every adapter whose framework runs on JAX."""
 
+from collections.abc import Callable
+from typing import Any
+
+from snnbench.kernels.spec import NeuronSpec
+
 from .case import Case
-from .contract import Adapter
+from .contract import Adapter, Program
+from .network import Network
+
+Function = Callable[..., Any]
+"""A pure function of JAX arrays."""
 
 
 class JaxAdapter(Adapter):
@@ -9,31 +18,55 @@ class JaxAdapter(Adapter):
 
     `neuron` returns a pure function that maps currents (T, B, *features) to spikes of that shape, from rest. It is
     called under `jax.jit` and `jax.vjp`.
+
+        class Mine(JaxAdapter):
+            name = "mine"
+
+            def neuron(self, spec, features):
+                return lambda currents: jax.lax.scan(step, jax.numpy.zeros_like(currents[0]), currents)[1]
     """
 
-    requires = ("jax",)
+    requires: tuple[str, ...] = ("jax",)
 
-    def neuron(self, spec, features: tuple[int, ...]):
+    def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Function:
+        """A pure function from currents (T, B, *features) to spikes of that shape, from rest."""
         raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
 
-    def lif(self, spec, features: tuple[int, ...], construction: str):
-        """The neuron as `construction` spells it, like `neuron`; workload `lif` is this alone."""
+    def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Function:
+        """The neuron as `construction` spells it, like `neuron`: what stands alone or behind anything but a linear layer."""
         return self.neuron(spec, features)
 
-    def layer(self, spec, inputs: int, outputs: int, bias: bool, construction: str):
+    def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Function:
+        """Optional: a function from currents (T, B, *features) to (spikes, potentials before the spike), both of that shape."""
+        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
+
+    def step(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
+        """Optional, for recurrent neurons: (a function from one step's currents (B, *features) to the state at rest, a function
+        (state, currents) → (state, spikes))."""
+        raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
+
+    @property
+    def has_potentials(self) -> bool:
+        return type(self).potentials is not JaxAdapter.potentials
+
+    @property
+    def has_recurrence(self) -> bool:
+        return type(self).step is not JaxAdapter.step
+
+    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Function:
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
 
         `weight` is (outputs, inputs); `bias` is (outputs,) or None.
         """
-        from .jax_program import linear
+        from .jax_network import linear
 
         neuron = self.lif(spec, (outputs,), construction)
         return lambda parameters, x: neuron(linear(parameters, x))
 
-    def refuses(self, case: Case) -> str | None:
+    def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision == "amp-bf16":
             return "JAX has no autocast; use bf16"
-        return super().refuses(case)
+        return super().refuses(case, network)
 
     def prepare(self, case: Case, threads: int) -> None:
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""
@@ -41,7 +74,7 @@ class JaxAdapter(Adapter):
 
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if case.precision == "tf32" else "highest")
 
-    def program(self, case: Case):
+    def program(self, case: Case, network: Network) -> Program:
         from .jax_program import JaxProgram
 
-        return JaxProgram(self, case)
+        return JaxProgram(self, case, network)

@@ -1,227 +1,260 @@
 """Drives a JAX network for the worker: forward = jit(vjp), backward = the jitted pullback, never one minus the other."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .contract import Gradients, Program
+from .case import Case
+from .contract import Array, Gradients, MemoryProbe, Parameters, Program
+from .jax_network import JaxNetwork, Own, Statistics, Value
+from .network import INPUT, Network
+
+if TYPE_CHECKING:
+    from .jax_adapter import JaxAdapter
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
 
 
-def linear(parameters, x):
-    """x · weightᵀ + bias. The product names its axes, so that no transposed copy of the weight is kept for backward."""
-    weight, bias = parameters
-    currents = jax.lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
-    return currents if bias is None else currents + bias
-
-
-def _layer(adapter, case):
-    """A pure function (parameters, x) → spikes."""
-    features = (case.neurons,)
-    if case.workload == "linear-lif" and not case.native:
-        return adapter.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction)
-    neuron = adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)
-    if case.workload == "lif":
-        return lambda parameters, currents: neuron(currents)
-    return lambda parameters, x: neuron(linear(parameters, x))
-
-
 @dataclass
-class Result:
-    x: Any
-    borders: list
-    residuals: list = field(default_factory=list)
+class JaxResult:
+    """`value` is the network's output where that is not the last neuron's spikes, else None."""
+
+    x: Value
+    borders: dict[str, Value]
+    value: Value | None = None
+    residuals: list[Value] = field(default_factory=list)
     gradients: Any = None
     updated: Any = None
 
+    @property
+    def output(self) -> Value:
+        return next(reversed(self.borders.values())) if self.value is None else self.value
+
 
 class JaxProgram(Program):
-    def __init__(self, adapter, case):
+    def __init__(self, adapter: "JaxAdapter", case: Case, network: Network) -> None:
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.scale_of(case)
-        self.parameters: list = []
-        self.layers = [_layer(adapter, case) for _ in range(case.layers)]
-        self.compiling = CompileClock()
+        self.network = JaxNetwork(adapter, case, network, self.dtype)
+        self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
+        self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
+        self.scales = self.network.scales()
+        self.parameters: dict[str, Own] = {}
+        self.running: Statistics = {}
+        self.compiling = XlaClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
-        self._inference = jax.jit(lambda parameters, x: self._network(parameters, x)[0])
+        self._inference = jax.jit(self._infer)
         self._learning_rate = jax.device_put(np.float32(0), self.device)
 
     # -- data ------------------------------------------------------------------------------------------------
 
-    def _put(self, array, dtype):
+    def _put(self, array: Array, dtype: Any) -> Value:
         # copy: device_put of a NumPy array may alias its memory on CPU.
         return jax.device_put(jnp.array(array, dtype=dtype, copy=True), self.device)
 
-    def load(self, weights, biases):
-        scale = np.float32(self.scale)
-        pairs = [
-            (self._put(w * scale, self.dtype), None if b is None else self._put(b * scale, self.dtype))
-            for w, b in zip(weights, biases, strict=True)
-        ]
-        self.parameters = pairs if self.case.workload != "lif" else [None]
+    def _scaled(self, array: Array, name: str) -> Array:
+        """`array` times the factor that is folded into node `name`."""
+        return array * np.float32(self.scales[name]) if name in self.scales else array
 
-    def put_input(self, array):
-        return self._put(array * np.float32(self.scale) if self.case.workload == "lif" else array, self.dtype)
+    def load(self, parameters: Parameters) -> None:
+        def put(node: str, array: Array) -> Value:
+            return self._put(self._scaled(array, node), jnp.float32 if self.kinds[node] == "norm" else self.dtype)
 
-    def put_upstream(self, array, result):
-        return self._put(array, result.borders[-1].dtype)
+        self.parameters = {node: {name: put(node, array) for name, array in own.items()} for node, own in parameters.items()}
+        norms = {node: len(own["weight"]) for node, own in parameters.items() if self.kinds[node] == "norm"}
+        self.running = {
+            node: {
+                "mean": self._put(np.zeros(size, np.float32), jnp.float32),
+                "variance": self._put(np.ones(size, np.float32), jnp.float32),
+            }
+            for node, size in norms.items()
+        }
+
+    def put_input(self, array: Array) -> Value:
+        return self._put(self._scaled(array, INPUT), self.dtype)
+
+    def put_upstream(self, array: Array, result: JaxResult) -> Value:
+        return self._put(array, result.output.dtype)
 
     # -- traced functions ------------------------------------------------------------------------------------
 
-    def _network(self, parameters, x):
-        borders = []
-        for layer, own in zip(self.layers, parameters, strict=True):
-            # Some frameworks hand out float32 whatever they are given. A no-op must not hide that x is an argument.
-            x = layer(own, x if x.dtype == self.dtype else x.astype(self.dtype))
-            borders.append(x)
-        return x, borders
+    def _outcome(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[Value, tuple[Any, ...]]:
+        """The output, and (spikes by neuron, the output again if it is other than spikes, running statistics after)."""
+        output, borders, running = self.network(parameters, running, x)
+        return output, (borders, None if self.spikes_are_output else output, running)
 
-    def _vjp(self, parameters, x):
+    def _vjp(self, parameters: dict[str, Own], running: Statistics, x: Value) -> Any:
+        """(output, pullback, what `_outcome` has besides)."""
         if self.case.input_grad:
-            return jax.vjp(self._network, parameters, x, has_aux=True)
-        return jax.vjp(lambda p: self._network(p, x), parameters, has_aux=True)
+            return jax.vjp(lambda p, x: self._outcome(p, running, x), parameters, x, has_aux=True)
+        return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
-    def _forward_and_residuals(self, parameters, x):
-        """Spikes of every layer and what backward needs beyond arguments and spikes.
+    def _forward_and_residuals(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[Any, ...]:
+        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes.
 
         XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity
         while tracing, dropped here and put back in `_pull_back`.
         """
-        _, pullback, borders = self._vjp(parameters, x)
+        _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
-        known = self._known(parameters, x, borders)
-        self._sources = [next((i for i, value in enumerate(known) if value is leaf), None) for leaf in leaves]
-        return borders, [leaf for leaf, source in zip(leaves, self._sources, strict=True) if source is None]
+        known = self._known(parameters, x, borders, value)
+        self._sources = [next((i for i, other in enumerate(known) if other is leaf), None) for leaf in leaves]
+        return borders, value, running, [leaf for leaf, source in zip(leaves, self._sources, strict=True) if source is None]
 
-    def _known(self, parameters, x, borders):
-        return jax.tree_util.tree_leaves((parameters, x, borders))
+    def _known(self, parameters: dict[str, Own], x: Value, borders: dict[str, Value], value: Value | None) -> list[Value]:
+        return jax.tree_util.tree_leaves((parameters, x, borders, value))
 
-    def _pull_back(self, parameters, x, borders, residuals, upstream):
-        known, kept = self._known(parameters, x, borders), iter(residuals)
-        leaves = [next(kept) if source is None else known[source] for source in self._sources]
+    def _pull_back(
+        self,
+        parameters: dict[str, Own],
+        x: Value,
+        borders: dict[str, Value],
+        value: Value | None,
+        residuals: list[Value],
+        upstream: Value,
+    ) -> Any:
+        known, others = self._known(parameters, x, borders, value), iter(residuals)
+        leaves = [next(others) if source is None else known[source] for source in self._sources]
         return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
 
-    def _train(self, parameters, x, upstream, learning_rate):
-        _, pullback, borders = self._vjp(parameters, x)
+    def _train(
+        self, parameters: dict[str, Own], running: Statistics, x: Value, upstream: Value, learning_rate: Value
+    ) -> tuple[Any, ...]:
+        _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         gradients = pullback(upstream)
         updated = jax.tree_util.tree_map(lambda p, g: p - (learning_rate * g).astype(p.dtype), parameters, gradients[0])
-        return borders, updated, gradients[1:]
+        return borders, value, running, updated, gradients[1:]
+
+    def _infer(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[dict[str, Value], Value | None]:
+        """Spikes of the last neuron, and the output if it is something else."""
+        _, (borders, value, _) = self._outcome(parameters, running, x)
+        return {self.neurons[-1]: borders[self.neurons[-1]]}, value
 
     # -- calls -----------------------------------------------------------------------------------------------
 
-    def forward(self, x):
+    def forward(self, x: Value) -> JaxResult:
         with self.compiling:
-            borders, residuals = self._forward(self.parameters, x)
-        return Result(x, borders, residuals)
+            borders, value, self.running, residuals = self._forward(self.parameters, self.running, x)
+        return JaxResult(x, self._in_order(borders), value, residuals)
 
-    def backward(self, result, upstream):
+    def _in_order(self, borders: dict[str, Value]) -> dict[str, Value]:
+        """JAX sorts the keys of what it returns."""
+        return {name: borders[name] for name in self.neurons}
+
+    def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
+        given = (self.parameters, result.x, result.borders, result.value, result.residuals, upstream)
         with self.compiling:
-            gradients = self._backward(self.parameters, result.x, result.borders, result.residuals, upstream)
+            gradients = self._backward(*given)
         return replace(result, gradients=gradients)
 
-    def inference(self, x):
+    def inference(self, x: Value) -> JaxResult:
         with self.compiling:
-            return Result(x, [self._inference(self.parameters, x)])
+            return JaxResult(x, *self._inference(self.parameters, self.running, x))
 
-    def step(self, x, upstream):
+    def step(self, x: Value, upstream: Value) -> JaxResult:
         with self.compiling:
-            borders, updated, given = self._step(self.parameters, x, upstream, self._learning_rate)
-        return Result(x, borders, updated=(updated, given))
+            answer = self._step(self.parameters, self.running, x, upstream, self._learning_rate)
+        borders, value, self.running, updated, by_input = answer
+        return JaxResult(x, self._in_order(borders), value, updated=(updated, by_input))
 
-    def wait(self, result):
-        jax.block_until_ready((result.borders, result.residuals, result.gradients, result.updated))
+    def wait(self, result: JaxResult) -> None:
+        jax.block_until_ready((result.borders, result.value, result.residuals, result.gradients, result.updated, self.running))
 
     # -- what came out ---------------------------------------------------------------------------------------
 
-    def spikes(self, result):
-        return [_numpy(border) for border in result.borders]
+    def spikes(self, result: JaxResult) -> dict[str, Array]:
+        return {name: _numpy(border) for name, border in result.borders.items()}
 
-    def gradients(self, result):
-        scale = np.float32(self.scale)
-        own, given = result.gradients[0], (_numpy(result.gradients[1]) if self.case.input_grad else None)
-        if self.case.workload == "lif":
-            return Gradients([], [], given * scale)
-        weights = [_numpy(w) * scale for w, _ in own]
-        biases = [None if b is None else _numpy(b) * scale for _, b in own]
-        return Gradients(weights, biases, given)
+    def output(self, result: JaxResult) -> Array:
+        return _numpy(result.output)
 
-    def argument_bytes(self):
+    def statistics(self) -> dict[str, dict[str, Array]]:
+        return {node: {name: _numpy(array) for name, array in own.items()} for node, own in self.running.items()}
+
+    def gradients(self, result: JaxResult) -> Gradients:
+        by_parameters, *by_input = result.gradients
+        parameters: dict[str, dict[str, Array | None]] = {
+            node: {name: self._scaled(_numpy(array), node) for name, array in own.items()} for node, own in by_parameters.items()
+        }
+        return Gradients(parameters, self._scaled(_numpy(by_input[0]), INPUT) if by_input else None)
+
+    def argument_bytes(self) -> int:
         return _bytes(self.parameters)
 
-    def result_bytes(self, result):
-        if result.updated is not None:
-            return _bytes((result.borders[-1], result.updated))
-        return _bytes(result.borders[-1]) + _bytes(result.gradients)
+    def result_bytes(self, result: JaxResult) -> int:
+        return _bytes((result.output, result.gradients if result.updated is None else result.updated))
 
-    def facts(self, result):
-        traced = jax.make_jaxpr(lambda x: self._network(self.parameters, x)[0])(result.x)
+    def facts(self, result: JaxResult) -> dict[str, Any]:
+        traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(result.x)
         carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
-        return {"output_dtype": str(result.borders[-1].dtype), "state_dtype": carried, "warnings": []}
+        *_, spikes = result.borders.values()
+        scaled = self.network.scaled_in_call()
+        facts = {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": []}
+        return {**facts, **({"scaled_in_call": scaled} if scaled else {})}
 
-    def compile_facts(self):
+    def compile_facts(self) -> dict[str, Any]:
         return {"compile_s": self.compiling.seconds}
 
     # -- ceilings and memory ---------------------------------------------------------------------------------
 
-    def matmul(self, rows, inner, columns, dtype):
+    def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         left = jax.device_put(jnp.ones((rows, inner), DTYPES[dtype]), self.device)
         right = jax.device_put(jnp.ones((inner, columns), DTYPES[dtype]), self.device)
         multiply = jax.jit(jnp.matmul)
         return lambda: multiply(left, right).block_until_ready()
 
-    def copy(self, count):
+    def copy(self, count: int) -> Callable[[], object]:
         source = jax.device_put(jnp.zeros(count, jnp.float32), self.device)
         duplicate = jax.jit(jnp.copy)
         return lambda: duplicate(source).block_until_ready()
 
-    def memory_probe(self):
+    def memory_probe(self) -> MemoryProbe | None:
         return JaxMemory(self.device) if self.device.platform == "gpu" else None
 
 
-class CompileClock:
+class XlaClock:
     """Seconds that JAX reports for tracing, lowering and compiling while `with clock:` holds."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.listening, self.seconds = False, 0.0
         jax.monitoring.register_event_duration_secs_listener(self._heard)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.listening = True
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.listening = False
 
-    def _heard(self, event, seconds, **_):
+    def _heard(self, event: str, seconds: float, **_: object) -> None:
         if self.listening and event.startswith("/jax/core/compile/"):
             self.seconds += seconds
 
 
 class JaxMemory:
-    """XLA's own counters; the peak cannot be reset (jax#8096). Untested: no CUDA device has run this yet."""
+    """XLA's own counters; the peak cannot be reset (jax#8096)."""
 
     meaning = "XLA allocated"
 
-    def __init__(self, device):
+    def __init__(self, device: Any) -> None:
         self.device = device
 
-    def reset(self):
+    def reset(self) -> None:
         self.before = self.device.memory_stats()["bytes_in_use"]
 
-    def peak(self):
+    def peak(self) -> tuple[int, int, int]:
         """(bytes in use at reset, most bytes in use since the start, most bytes reserved since the start)."""
         stats = self.device.memory_stats()
         return self.before, stats["peak_bytes_in_use"], stats.get("peak_bytes_reserved", stats["peak_bytes_in_use"])
 
 
-def _carried_dtypes(jaxpr):
+def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
     """Formats of the floating-point numbers that the program's own scans hand from step to step."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "scan":
@@ -234,14 +267,14 @@ def _carried_dtypes(jaxpr):
                 yield from _carried_dtypes(inner)
 
 
-def _device(name):
+def _device(name: str) -> Any:
     kind, _, index = name.partition(":")
     return jax.devices({"cuda": "gpu"}.get(kind, kind))[int(index or 0)]
 
 
-def _numpy(array):
+def _numpy(array: Value) -> Array:
     return np.array(array, dtype=np.float32, copy=True)
 
 
-def _bytes(tree):
-    return sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(tree))
+def _bytes(tree: Any) -> int:
+    return sum(int(leaf.nbytes) for leaf in jax.tree_util.tree_leaves(tree))

@@ -132,6 +132,19 @@ class Network:
         return tuple(node.name for node in self.nodes if node.kind == "neuron")
 
     @cached_property
+    def linear_neurons(self) -> tuple[tuple[str, str], ...]:
+        """(linear, neuron) of every linear that is read by one neuron alone, itself neither recurrent nor handing out
+        potentials: what frameworks spell as one layer."""
+        pairs = ((node.inputs[0], node) for node in self.nodes if node.kind == "neuron" and node.inputs[0] != INPUT)
+        return tuple(
+            (before, node.name)
+            for before, node in pairs
+            if self.node(before).kind == "linear"
+            and len(self.readers[before]) == 1
+            and not (node.options["recurrent"] or node.options["potentials"])
+        )
+
+    @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:
         """The nodes that read the input and each node."""
         return {name: tuple(n for n in self.nodes if name in n.inputs) for name in self.shapes}

@@ -1,45 +1,53 @@
 """The spike with a surrogate derivative, for adapters whose framework lets a user bring one."""
 
+from collections.abc import Callable
+from typing import Any
+
+from snnbench.kernels.spec import NeuronSpec
 from snnbench.kernels.surrogates import derivative
 
 
-def torch_spike(spec):
-    """An autograd Function class: `apply(v)` fires at v ≥ threshold (counts up to max_spikes), its backward is σ'."""
+def torch_spike(spec: NeuronSpec) -> Any:
+    """An autograd Function class: `apply(v)` fires at v ≥ threshold (counts up to max_spikes), its backward is σ'(v − threshold).
+
+    spike = torch_spike(spec).apply
+    s = spike(v)
+    """
     import torch
 
     slope_at = derivative(spec, torch)
 
     class Spike(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, v):
+        def forward(ctx: Any, v: Any) -> Any:
             ctx.save_for_backward(v)
             if spec.max_spikes > 1:
                 return torch.floor(v / spec.threshold).clamp(0, spec.max_spikes)
             return (v >= spec.threshold).to(v.dtype)
 
         @staticmethod
-        def backward(ctx, gradient):
+        def backward(ctx: Any, gradient: Any) -> Any:
             (v,) = ctx.saved_tensors
             return gradient * slope_at(v - spec.threshold)
 
     return Spike
 
 
-def jax_spike(spec):
-    """A function v → spikes with σ' as its derivative."""
+def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
+    """A function v → spikes, fired at v ≥ threshold (counts up to max_spikes), with σ'(v − threshold) as its derivative."""
     import jax
     import jax.numpy as jnp
 
     slope_at = derivative(spec, jnp)
 
     @jax.custom_jvp
-    def spike(v):
+    def spike(v: Any) -> Any:
         if spec.max_spikes > 1:
             return jnp.clip(jnp.floor(v / spec.threshold), 0, spec.max_spikes)
         return (v >= spec.threshold).astype(v.dtype)
 
     @spike.defjvp
-    def spike_jvp(primals, tangents):
+    def spike_jvp(primals: Any, tangents: Any) -> Any:
         (v,), (change,) = primals, tangents
         return spike(v), change * slope_at(v - spec.threshold).astype(v.dtype)
 

@@ -1,16 +1,28 @@
 """Neurons that loop over time in Python, cut open so that the loop can be compiled in chunks or hold a linear layer."""
 
+from typing import Any
+
 import torch
+from torch import Tensor
+
+State = Any
+"""What a framework calls its state, a tensor or a tuple of tensors; None at rest."""
 
 
 class TimeLoop(torch.nn.Module):
     """A neuron whose state goes in and comes out: currents (T, B, *features) → spikes of that shape, from rest.
 
-    Subclass and define `step`, or `scan` where the framework has the loop; each is made of the other. A state is None at
-    rest, else what the framework calls its state: a tensor or a tuple of tensors. Gradients must flow through it.
+    Subclass and define `step`, or `scan` where the framework has the loop; each is made of the other. Gradients must flow
+    through the state.
+
+        class Loop(TimeLoop):
+            def step(self, current, v):
+                v = current if v is None else 0.9 * v + current
+                s = spike(v)
+                return s, v - s
     """
 
-    def scan(self, currents, state):
+    def scan(self, currents: Tensor, state: State) -> tuple[Tensor, State]:
         """(spikes (T, B, *features), state after the last step) of currents (T, B, *features)."""
         spikes = []
         for current in currents.unbind(0):
@@ -18,22 +30,22 @@ class TimeLoop(torch.nn.Module):
             spikes.append(spike)
         return torch.stack(spikes), state
 
-    def step(self, current, state):
+    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
         """(spikes (B, *features), state after) of one step's currents (B, *features)."""
         spikes, state = self.scan(current.unsqueeze(0), state)
         return spikes.squeeze(0), state
 
-    def forward(self, currents):
+    def forward(self, currents: Tensor) -> Tensor:
         return self.scan(currents, None)[0]
 
 
 class Stepwise(TimeLoop):
     """The linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B, outputs), step by step."""
 
-    def __init__(self, inputs, outputs, bias, neuron: TimeLoop):
+    def __init__(self, inputs: int, outputs: int, bias: bool, neuron: TimeLoop) -> None:
         super().__init__()
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
         self.neuron = neuron
 
-    def step(self, x, state):
-        return self.neuron.step(self.linear(x), state)
+    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.neuron.step(self.linear(current), state)

@@ -4,10 +4,17 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
-from .contract import Adapter, Unsupported
+from .contract import Adapter, Program, Unsupported
 from .modes import COMPILE_MODES
+from .network import Network
+
+if TYPE_CHECKING:
+    import torch
 
 CXX = "clang++" if sys.platform == "darwin" else "g++"
 """What torch.compile starts where the environment variable CXX names nothing else."""
@@ -18,32 +25,53 @@ class TorchAdapter(Adapter):
 
     `neuron` returns an nn.Module that maps currents (T, B, *features) to spikes of that shape. Every call is one
     whole sequence from rest: a state that the framework keeps is reset inside the call. A framework that loops over
-    time in Python returns a `TimeLoop` (see `time_loop.py`): then long sequences are compiled in chunks, and the
-    linear layer can be put inside the loop (construction `stepwise`).
+    time in Python returns a `TimeLoop`: then long sequences are compiled in chunks, and a linear layer fits inside the loop,
+    in front of the neuron (construction `stepwise`) or from its spikes back to it (a recurrent neuron).
 
     Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`, its modes of these names,
     on CUDA devices; `graph`, a CUDA graph of every phase.
+
+        class Mine(TorchAdapter):
+            name = "mine"
+            requires = ("torch", "my_framework")
+
+            def neuron(self, spec, features):
+                return my_framework.LIF(decay=spec.decay, threshold=spec.threshold)
     """
 
-    requires = ("torch",)
-    constructions = ("default", "stepwise")
-    modes = ("eager", *COMPILE_MODES, "graph")
+    requires: tuple[str, ...] = ("torch",)
+    constructions: tuple[str, ...] = ("default", "stepwise")
+    linear_constructions: tuple[str, ...] = ("stepwise",)
+    modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
-    def neuron(self, spec, features: tuple[int, ...]):
+    def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> "torch.nn.Module":
+        """An nn.Module (or TimeLoop) from currents (T, B, *features) to spikes of that shape, from rest at every call."""
         raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
 
-    def lif(self, spec, features: tuple[int, ...], construction: str):
-        """The neuron as `construction` spells it, like `neuron`; workload `lif` is this alone."""
+    def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> "torch.nn.Module":
+        """The neuron as `construction` spells it, like `neuron`: what stands alone or behind anything but a linear layer."""
         return self.neuron(spec, features)
 
-    def layer(self, spec, inputs: int, outputs: int, bias: bool, construction: str):
+    def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> "torch.nn.Module":
+        """Optional: a module from currents (T, B, *features) to (spikes, potentials before the spike), both of that shape."""
+        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
+
+    @property
+    def has_potentials(self) -> bool:
+        return type(self).potentials is not TorchAdapter.potentials
+
+    @property
+    def has_recurrence(self) -> bool:
+        return True
+
+    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":
         """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron.
 
         `stepwise`: a Linear over the B rows of each step, then one step of the neuron. Raises Unsupported where the
         neuron is no TimeLoop.
         """
         from .time_loop import Stepwise, TimeLoop
-        from .torch_program import LinearNeuron
+        from .torch_network import LinearNeuron
 
         neuron = self.lif(spec, (outputs,), construction)
         if construction != "stepwise":
@@ -52,27 +80,34 @@ class TorchAdapter(Adapter):
             raise Unsupported(f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over time")
         return Stepwise(inputs, outputs, bias, neuron)
 
-    def native_layer(self, inputs: int, outputs: int, bias: bool):
+    def native_layer(self, inputs: int, outputs: int, bias: bool) -> "torch.nn.Module":
         """`native` behind one Linear over all T·B rows; else the layer, weights and neuron in one, that the tutorial builds."""
-        from .torch_program import LinearNeuron
+        from .torch_network import LinearNeuron
 
         return LinearNeuron(inputs, outputs, bias, self.native((outputs,)))
 
-    def stack(self, case: Case) -> list:
-        """The layers of workload `linear-lif`, first to last, each from `layer`; for adapters whose layers know of each other."""
-        made = range(case.layers)
-        return [self.layer(case.neuron, case.neurons, case.neurons, case.bias, case.construction) for _ in made]
+    def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], "torch.nn.Module"]:
+        """What this framework spells of `network`, by the nodes that each module computes: every linear and its neuron, by
+        `layer`. Neurons of other kinds are made by `lif` and `potentials`, all other nodes of torch's own layers.
 
-    def handed_on(self, spikes, dtype):
-        """Spikes of a layer as the next takes them: in its weights' type, for some frameworks hand out float32 whatever they
-        are given."""
+        Override it where layers know of each other, or where a framework has a module for another run of nodes.
+        """
+        made = {}
+        for linear, neuron in network.linear_neurons:
+            options, inputs = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
+            spec = network.node(neuron).options["neuron"]
+            made[linear, neuron] = self.layer(spec, inputs[0], options["outputs"], options["bias"], case.construction)
+        return made
+
+    def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":
+        """What a node is given, in the network's type: some frameworks hand out float32 spikes whatever they are given."""
         return spikes.to(dtype)
 
-    def parameters(self, layer):
-        """Where a layer keeps its (weight, bias) parameters."""
+    def parameters(self, layer: Any) -> "tuple[torch.nn.Parameter, torch.nn.Parameter | None]":
+        """Where a module of `modules` keeps its (weight, bias) parameters."""
         return layer.linear.weight, layer.linear.bias
 
-    def facts(self, case: Case) -> dict:
+    def facts(self, case: Case) -> dict[str, Any]:
         """More that a reader of the record should know of this run, such as which of its kernels a framework chose."""
         return {}
 
@@ -88,24 +123,26 @@ class TorchAdapter(Adapter):
         torch.set_float32_matmul_precision("high" if case.precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = case.precision == "tf32"
 
-    def refuses(self, case: Case) -> str | None:
-        return super().refuses(case) or _refuses_variant(case)
+    def refuses(self, case: Case, network: Network) -> str | None:
+        return super().refuses(case, network) or _refuses_mode(case)
 
-    def program(self, case: Case):
+    def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:
-            from .torch_compile import CompiledProgram as Program
-        elif case.mode == "graph":
-            from .torch_graph import GraphProgram as Program
-        else:
-            from .torch_program import TorchProgram as Program
-        return Program(self, case)
+            from .torch_compile import CompiledProgram
+
+            return CompiledProgram(self, case, network)
+        if case.mode == "graph":
+            from .torch_graph import GraphProgram
+
+            return GraphProgram(self, case, network)
+        from .torch_program import TorchProgram
+
+        return TorchProgram(self, case, network)
 
 
-def _refuses_variant(case: Case) -> str | None:
-    """Why nobody's framework can be run this way here."""
+def _refuses_mode(case: Case) -> str | None:
+    """Why no framework can be run in this mode here."""
     on_cpu = case.device == "cpu"
-    if case.construction == "stepwise" and case.workload == "lif":
-        return "stepwise puts the linear layer into the time loop, and workload lif has no linear layer"
     if case.mode == "graph" and on_cpu:
         return "mode graph is a CUDA graph, which needs a CUDA device"
     if case.mode in COMPILE_MODES and case.mode != "compile" and on_cpu:

@@ -1,25 +1,32 @@
-"""Mode `compile` and its kin: the layers of a network under torch.compile, and what compiling cost.
-
-`compile-reduce-overhead` and `compile-max-autotune` are untested: no CUDA device has run them yet.
-"""
+"""Mode `compile` and its kin: a network under torch.compile, and what compiling cost."""
 
 import re
 import time
+from collections.abc import Callable
 from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 from torch._dynamo.callback import callback_handler
 from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
 from torch._dynamo.utils import counters
 
+from .case import Case
 from .contract import BuildFailed
 from .modes import COMPILE_MODES
-from .time_loop import TimeLoop
-from .torch_program import TorchProgram
+from .network import Network
+from .time_loop import State, TimeLoop
+from .torch_network import TorchNetwork
+from .torch_program import TorchProgram, TorchResult
+
+if TYPE_CHECKING:
+    from .torch_adapter import TorchAdapter
 
 LONGEST_WHOLE, CHUNK = 50, 20
-"""Time steps up to which a layer is compiled whole, and the length of the chunks above: loops are unrolled, and hundreds of
-steps in one piece take minutes."""
+"""Time steps up to which a network is compiled in one piece, and the length of the chunks above: loops are unrolled, and
+hundreds of steps in one piece take minutes."""
 
 MOST_VARIANTS = 64
 """How often one function may be compiled before its framework counts as one that cannot be."""
@@ -29,65 +36,81 @@ COMPILE_ID = re.compile(r"(\d+)/(\d+)")
 
 
 class CompiledProgram(TorchProgram):
-    """Compiled layer by layer. A layer whose time loop can be cut is compiled in chunks of 20 steps above T = 50, the
-    linear layer apart; every other one is compiled whole, however long it is."""
+    """A network compiled whole up to T = 50. Above, time loops that can be cut are compiled in chunks of 20 steps, and what
+    stands between them by itself, linear layers in front of a loop not at all; a network without such a loop is compiled whole,
+    however long it is."""
 
-    def __init__(self, adapter, case):
-        super().__init__(adapter, case)
+    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+        super().__init__(adapter, case, network)
         # Else the ninth variant of a function, and with a graph break functions are shared, would silently run eagerly.
         torch._dynamo.config.recompile_limit = MOST_VARIANTS
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         set_up(self.device)
-        self.compiling = CompileClock()
-        self.calls = [compiled(layer, case.time_steps, COMPILE_MODES[case.mode]) for layer in self.layers]
+        self.compiling = DynamoClock()
+        self.compiled = compiled(self.network, case.time_steps, COMPILE_MODES[case.mode])
 
-    def forward(self, x):
-        self._forget_outputs()
+    def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
+        """Spikes by neuron and the output. A forward always computes all borders: another set would be compiled again."""
+        every = torch.is_grad_enabled()
         with self.compiling:
-            return super().forward(x)
+            borders, output = self.compiled(x, every)
+        last = next(reversed(borders))
+        return borders if every and every_border else {last: borders[last]}, output
 
-    def backward(self, result, upstream):
+    def forward(self, x: Tensor) -> TorchResult:
+        self._forget_outputs()
+        return super().forward(x)
+
+    def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         with self.compiling:
             return super().backward(result, upstream)
 
-    def inference(self, x):
+    def inference(self, x: Tensor) -> TorchResult:
         self._forget_outputs()
-        with self.compiling:
-            return super().inference(x)
+        return super().inference(x)
 
-    def _forget_outputs(self):
+    def _forget_outputs(self) -> None:
         """Allow torch's own CUDA graphs to write over what the last call handed out; else it guesses when it may."""
         if self.case.mode != "compile":
             torch.compiler.cudagraph_mark_step_begin()
 
-    def compile_facts(self):
+    def compile_facts(self) -> dict[str, Any]:
         facts = self.compiling.facts()
         return facts | {"compile_s": facts["compile_s"] + (self.adapter.compile_seconds() or 0.0)}
 
 
 @cache
-def set_up(device) -> None:
+def set_up(device: torch.device) -> None:
     """Compile next to nothing: what torch finds out of a machine and its compiler at first use, tens of seconds on a CPU, is
     no network's own time."""
-    with CompileClock():
+    with DynamoClock():
         torch.compile(torch.neg, dynamic=False)(torch.zeros(8, device=device))
 
 
-def compiled(layer, time_steps: int, mode: str):
-    """What is called instead of `layer`; compiles at its first call. `mode` is torch.compile's."""
-    loops = [module for module in layer.modules() if isinstance(module, TimeLoop)]
-    if time_steps <= LONGEST_WHOLE or not loops:
-        return Pieces(layer, mode)
-    for loop in loops:
-        loop.forward = in_chunks(loop.scan, mode)
-    return layer
+def compiled(network: TorchNetwork, time_steps: int, mode: str) -> Callable[..., tuple[dict[str, Tensor], Tensor]]:
+    """What is called instead of `network.forward`; compiles at its first call. `mode` is torch.compile's."""
+    if time_steps <= LONGEST_WHOLE or not time_loops(network):
+        return Pieces(network.forward, mode)
+    for part in network.layers:
+        for loop in (loops := time_loops(part)):
+            loop.forward = in_chunks(loop.scan, mode)  # type: ignore[method-assign]
+        if not loops:
+            part.forward = Pieces(part.forward, mode)
+    return network.forward
 
 
-def in_chunks(scan, mode):
+def time_loops(module: torch.nn.Module) -> list[TimeLoop]:
+    """The outermost time loops in `module`: a loop inside another is cut with it."""
+    loops = [part for part in module.modules() if isinstance(part, TimeLoop)]
+    inner = {part for loop in loops for part in loop.modules() if part is not loop}
+    return [loop for loop in loops if loop not in inner]
+
+
+def in_chunks(scan: Callable[[Tensor, State], tuple[Tensor, State]], mode: str) -> Callable[[Tensor], Tensor]:
     """`TimeLoop.forward` made of compiled chunks, each taking over the state of the one before."""
     chunk_of = Pieces(scan, mode)
 
-    def forward(currents):
+    def forward(currents: Tensor) -> Tensor:
         spikes, state = [], None
         for chunk in currents.split(CHUNK):
             some, state = chunk_of(chunk, state)
@@ -103,20 +126,21 @@ class Pieces:
     Torch would find out by itself that these differ, and compile again. Kept apart, `recompiles` counts surprises only.
     """
 
-    def __init__(self, function, mode):
-        self.function, self.mode, self.compiled = function, mode, {}
+    def __init__(self, function: Callable[..., Any], mode: str) -> None:
+        self.function, self.mode = function, mode
+        self.compiled: dict[tuple[object, ...], Callable[..., Any]] = {}
 
-    def __call__(self, x, *state):
-        kind = (len(x), *(value is None for value in state), torch.is_grad_enabled())
+    def __call__(self, x: Tensor, *more: Any) -> Any:
+        kind = (len(x), *(value is None for value in more), torch.is_grad_enabled())
         if kind not in self.compiled:
             self.compiled[kind] = torch.compile(own_code(self.function), dynamic=False, mode=self.mode)
-        return self.compiled[kind](x, *state)
+        return self.compiled[kind](x, *more)
 
 
-def own_code(function):
+def own_code(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that calls `function` and shares its code object with no other: torch keeps what it compiled by code object."""
 
-    def piece(*arguments):
+    def piece(*arguments: Any) -> Any:
         return function(*arguments)
 
     piece.__code__ = piece.__code__.replace()
@@ -129,40 +153,40 @@ def complaint(text: str) -> str:
     return next((line for line in lines if re.search(r"\berror: ", line)), lines[0] if lines else "")
 
 
-class CompileClock:
+class DynamoClock:
     """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's own exceptions.
 
     `compile_s` is the time from the start of tracing to the end of code generation, the C++ or Triton compiler included,
     the run of the code not. Other programs of the process (those of the proof) are not heard.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.listening, self.seconds, self.graph_breaks, self.recompiles = False, 0.0, 0, 0
         callback_handler.register_start_callback(self._started)
         callback_handler.register_end_callback(self._ended)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.listening = True
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.listening = False
         if isinstance(error, TorchDynamoException):
-            raise BuildFailed(f"torch.compile: {complaint(str(error)) or kind.__name__}") from error
+            raise BuildFailed(f"torch.compile: {complaint(str(error)) or type(error).__name__}") from error
         if isinstance(error, FailOnRecompileLimitHit):
             raise BuildFailed(f"torch.compile: more than {MOST_VARIANTS} variants of one function, and no end") from error
 
-    def _started(self, what=None):
+    def _started(self, what: object = None) -> None:
         self.begun, self.breaks_before = time.perf_counter(), breaks()
-        found = COMPILE_ID.search(str(getattr(what, "compile_id", "")))
+        numbers = COMPILE_ID.search(str(getattr(what, "compile_id", "")))
         traced = getattr(getattr(what, "callback_trigger", None), "name", "") == "DYNAMO"
-        self.recompiles += bool(self.listening and traced and found and int(found[2]))
+        self.recompiles += bool(self.listening and traced and numbers and int(numbers[2]))
 
-    def _ended(self, *_):
+    def _ended(self, *_: object) -> None:
         if self.listening:
             self.seconds += time.perf_counter() - self.begun
             self.graph_breaks += breaks() - self.breaks_before
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, float]:
         return {"compile_s": self.seconds, "graph_breaks": self.graph_breaks, "recompiles": self.recompiles}
 
 

@@ -1,11 +1,19 @@
-"""Mode `graph`: every phase is recorded once as a CUDA graph and then replayed. Untested: no CUDA device has run this yet."""
+"""Mode `graph`: every phase is recorded once as a CUDA graph and then replayed."""
 
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
+from .case import Case
 from .contract import Unsupported
-from .torch_program import Result, TorchProgram
+from .network import Network
+from .torch_program import TorchProgram, TorchResult
+
+if TYPE_CHECKING:
+    from .torch_adapter import TorchAdapter
 
 WARM_UPS = 3
 """Calls before a capture: libraries choose their algorithms and allocate their workspaces, which a capture may not do."""
@@ -20,101 +28,102 @@ class GraphProgram(TorchProgram):
     writes: overwritten at each replay, never added to.
     """
 
-    def __init__(self, adapter, case):
-        super().__init__(adapter, case)
+    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+        super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}
-        self.given: dict[str, torch.Tensor] = {}
+        self.inputs: dict[str, Tensor] = {}
         self.pool = new_pool()
+        self.held: Callable[[], TorchResult | None] = lambda: None
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> TorchResult:
         self._take(x=x)
         if "forward" not in self.graphs:
             self._capture("forward", self._run_forward, self._run_forward, self.pool)
-        kept = self._replay("forward")
+        result = self._replay("forward")
         # A leaf of its own for each call, so that gradients of earlier calls do not show up in this one.
-        return self._hold(Result(kept.x.detach(), kept.borders))
+        result = TorchResult(result.x.detach(), result.borders, result.output)
+        self.held = weakref.ref(result)
+        return result
 
-    def backward(self, result, upstream):
+    def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         self._take(upstream=upstream)
         if "backward" not in self.graphs:
-            kept = self.graphs["forward"].outputs
-            self._capture("backward", lambda: self._gradients_of(kept), self._run_both, self.pool)
+            captured = self.graphs["forward"].outputs
+            self._capture("backward", lambda: self._gradients_of(captured), self._run_both, self.pool)
         return self._with_gradients(result, self._replay("backward"))
 
-    def step(self, x, upstream):
+    def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
         if "step" not in self.graphs:
             self._capture("step", self._run_step, self._run_step, new_pool())
-        kept, gradients = self._replay("step")
-        return self._with_gradients(Result(kept.x.detach(), kept.borders), gradients)
+        result, gradients = self._replay("step")
+        return self._with_gradients(TorchResult(result.x.detach(), result.borders, result.output), gradients)
 
-    def inference(self, x):
+    def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
         if "inference" not in self.graphs:
             self._capture("inference", self._run_inference, self._run_inference, new_pool())
-        return self._replay("inference")
+        result: TorchResult = self._replay("inference")
+        return result
 
-    def memory_probe(self):
+    def memory_probe(self) -> "GraphMemory":
         return GraphMemory(self)
 
     # -- what is captured ------------------------------------------------------------------------------------
 
-    def _run_forward(self):
-        return super().forward(self.given["x"])
+    def _run_forward(self) -> TorchResult:
+        return super().forward(self.inputs["x"])
 
-    def _run_inference(self):
-        return super().inference(self.given["x"])
+    def _run_inference(self) -> TorchResult:
+        return super().inference(self.inputs["x"])
 
-    def _gradients_of(self, result):
+    def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
-        leaves = self.parameters + ([result.x] if self.case.input_grad else [])
-        return torch.autograd.grad(result.borders[-1], leaves, self.given["upstream"], allow_unused=True)
+        leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
+        return torch.autograd.grad(result.output, leaves, self.inputs["upstream"], allow_unused=True)
 
-    def _run_both(self):
+    def _run_both(self) -> tuple[TorchResult, tuple[Tensor | None, ...]]:
         result = self._run_forward()
         return result, self._gradients_of(result)
 
-    def _run_step(self):
+    def _run_step(self) -> tuple[TorchResult, tuple[Tensor | None, ...]]:
         result, gradients = self._run_both()
         self._with_gradients(result, gradients)
-        if self.parameters:
+        if self.leaves:
             self.optimizer.step()
         return result, gradients
 
     # -- capture and replay ----------------------------------------------------------------------------------
 
-    def _take(self, **tensors):
+    def _take(self, **tensors: Tensor) -> None:
         for name, tensor in tensors.items():
-            if name not in self.given:
-                self.given[name] = torch.empty_like(tensor)
-            self.given[name].copy_(tensor)
+            if name not in self.inputs:
+                self.inputs[name] = torch.empty_like(tensor)
+            self.inputs[name].copy_(tensor)
 
-    def _capture(self, name, work, warm_up, pool):
-        with torch.cuda.device(self.device):
+    def _capture(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
+        """Capture a phase; its warm-ups leave no trace in running statistics."""
+        with torch.cuda.device(self.device), self.unchanged_statistics():
             self.graphs[name] = Captured(work, warm_up, pool)
 
-    def _replay(self, name):
+    def _replay(self, name: str) -> Any:
         self.replayed = self.graphs[name]
         self.replayed.replay()
         return self.replayed.outputs
 
-    def _with_gradients(self, result, gradients):
-        leaves = self.parameters + ([result.x] if self.case.input_grad else [])
+    def _with_gradients(self, result: TorchResult, gradients: tuple[Tensor | None, ...]) -> TorchResult:
+        leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
         for leaf, gradient in zip(leaves, gradients, strict=True):
             leaf.grad = gradient
         return result
 
-    def _hold(self, result):
-        self.held = weakref.ref(result)
-        return result
-
     def held_bytes(self) -> int:
         """What the forward whose result somebody holds keeps for its backward."""
-        return self.graphs["forward"].kept_bytes if getattr(self, "held", lambda: None)() is not None else 0
+        return self.graphs["forward"].kept_bytes if self.held() is not None else 0
 
 
-def new_pool():
-    return torch.cuda.graph_pool_handle()
+def new_pool() -> Any:
+    return torch.cuda.graph_pool_handle()  # type: ignore[no-untyped-call]
 
 
 class Captured:
@@ -124,7 +133,7 @@ class Captured:
     Raises Unsupported if the work does what cannot be captured, like waiting for the device.
     """
 
-    def __init__(self, work, warm_up, pool):
+    def __init__(self, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -145,7 +154,7 @@ class Captured:
         self.peak_bytes = torch.cuda.max_memory_allocated() - before
         self.kept_bytes = torch.cuda.memory_allocated() - before
 
-    def replay(self):
+    def replay(self) -> None:
         self.graph.replay()
 
 
@@ -154,13 +163,13 @@ class GraphMemory:
 
     meaning = "torch allocated for the graph"
 
-    def __init__(self, program):
+    def __init__(self, program: GraphProgram) -> None:
         self.program = program
 
-    def reset(self):
+    def reset(self) -> None:
         self.before = self.program.held_bytes()
 
-    def peak(self):
+    def peak(self) -> tuple[int, int, int]:
         """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes held by the allocator)."""
         most = self.before + max(self.program.replayed.peak_bytes, 0)
         return self.before, most, torch.cuda.max_memory_reserved(self.program.device)

@@ -1,249 +1,255 @@
 """Drives a torch network for the worker: precision, gradients, waiting and memory, the same for every framework."""
 
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from .contract import Gradients, Program
+from .case import Case
+from .contract import Array, Gradients, MemoryProbe, Parameters, Program, Timer
+from .modes import COMPILE_MODES
+from .network import INPUT, Network
+from .torch_network import TorchNetwork
 from .torch_state import STEPS, state_dtype
+
+if TYPE_CHECKING:
+    from .torch_adapter import TorchAdapter
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
 
-class LinearNeuron(torch.nn.Module):
-    """A Linear over all T·B rows at once, then a neuron: (T, B, inputs) → (T, B, outputs)."""
-
-    def __init__(self, inputs, outputs, bias, neuron):
-        super().__init__()
-        self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
-        self.neuron = neuron
-
-    def forward(self, x):
-        return self.neuron(self.linear(x))
-
-
 @dataclass
-class Result:
-    """Borders are the spikes of every layer that was kept; x is the leaf whose gradient is asked for."""
+class TorchResult:
+    """`borders` are the spikes of every neuron that was kept; `x` is the leaf whose gradient is asked for."""
 
-    x: torch.Tensor
-    borders: list[torch.Tensor]
+    x: Tensor
+    borders: dict[str, Tensor]
+    output: Tensor
 
 
 class TorchProgram(Program):
-    def __init__(self, adapter, case):
+    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
-        self.scale = adapter.scale_of(case)
-        self.layers = torch.nn.ModuleList(self._layers()).to(self.device, self.dtype)
-        self.calls = list(self.layers)
-        pairs = [] if case.workload == "lif" else [self._parameters(layer) for layer in self.layers]
-        self.weights = [weight for weight, _ in pairs]
-        self.biases = [bias for _, bias in pairs]
-        self.parameters = [p for p in self.weights + self.biases if p is not None]
-        self.autocast = torch.autocast(self.device.type, torch.bfloat16) if case.precision == "amp-bf16" else nullcontext()
-
-    def _layers(self):
-        adapter, case, features = self.adapter, self.case, (self.case.neurons,)
-        if case.workload == "lif":
-            return [adapter.native(features) if case.native else adapter.lif(case.neuron, features, case.construction)]
-        if case.native:
-            return [adapter.native_layer(case.neurons, case.neurons, case.bias) for _ in range(case.layers)]
-        return adapter.stack(case)
-
-    def _parameters(self, layer):
-        """Of a layer of the adapter's own where it says they are; `native` stands behind a Linear of ours unless it has one."""
-        return (layer.linear.weight, layer.linear.bias) if isinstance(layer, LinearNeuron) else self.adapter.parameters(layer)
+        self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
+        for norm in self.network.norms().values():
+            norm.float()  # statistics of short formats are kept in float32, as torch's autocast does
+        self.network.dtype = None if case.precision == "amp-bf16" else self.dtype
+        self.parameters = self.network.parameters_by_node()
+        self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
+        self.shapes, self.scales = network.parameters, self.network.scales()
+        self.autocast: AbstractContextManager[Any] = nullcontext()
+        if case.precision == "amp-bf16":
+            self.autocast = torch.autocast(self.device.type, torch.bfloat16)
 
     @property
-    def device_clock(self):
+    def device_clock(self) -> str:  # type: ignore[override]
         return "events" if self.device.type == "cuda" else "process"
 
     # -- data ------------------------------------------------------------------------------------------------
 
-    def _put(self, array, dtype):
+    def _put(self, array: Array, dtype: torch.dtype) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype)
 
+    def _scaled(self, array: Array, name: str) -> Array:
+        """`array` times the factor that is folded into node `name`."""
+        return array * np.float32(self.scales[name]) if name in self.scales else array
+
     @torch.no_grad()
-    def load(self, weights, biases):
-        for parameter, values in zip(self.weights + self.biases, list(weights) + list(biases), strict=True):
-            if parameter is not None:
-                parameter.copy_(self._put(values * np.float32(self.scale), parameter.dtype).reshape(parameter.shape))
+    def load(self, parameters: Parameters) -> None:
+        for node, named in self.parameters.items():
+            for name, parameter in named.items():
+                values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
+                parameter.copy_(values.reshape(parameter.shape))
+        for norm in self.network.norms().values():
+            norm.reset_running_stats()
 
-    def put_input(self, array):
-        return self._put(array * np.float32(self.scale) if self.case.workload == "lif" else array, self.dtype)
+    def put_input(self, array: Array) -> Tensor:
+        return self._put(self._scaled(array, INPUT), self.dtype)
 
-    def put_upstream(self, array, result):
-        return self._put(array, result.borders[-1].dtype)
+    def put_upstream(self, array: Array, result: TorchResult) -> Tensor:
+        return self._put(array, result.output.dtype)
 
     # -- calls -----------------------------------------------------------------------------------------------
 
-    def forward(self, x):
+    def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
+        """Spikes by neuron and the network's output."""
+        return self.network.forward(x, every_border)
+
+    def forward(self, x: Tensor) -> TorchResult:
         x = x.detach().requires_grad_(self.case.input_grad)
-        borders = []
         with self.autocast:
-            spikes = x
-            for call in self.calls:
-                spikes = call(self._given(spikes))
-                borders = [*borders, spikes] if self.holds_borders else [spikes]
-        if not isinstance(spikes, torch.Tensor):
-            raise TypeError(f"a neuron must return its spikes alone, not a {type(spikes).__name__}")
-        return Result(x, borders)
+            borders, output = self.call(x, self.holds_borders)
+        if not isinstance(output, Tensor):
+            raise TypeError(f"a neuron must return its spikes alone, not a {type(output).__name__}")
+        return TorchResult(x, borders, output)
 
-    def _given(self, spikes):
-        return spikes if self.case.precision == "amp-bf16" else self.adapter.handed_on(spikes, self.dtype)
-
-    def backward(self, result, upstream):
-        result.borders[-1].backward(upstream)
+    def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
+        result.output.backward(upstream)
         return result
 
     @torch.no_grad()
-    def inference(self, x):
+    def inference(self, x: Tensor) -> TorchResult:
         with self.autocast:
-            for call in self.calls:
-                x = call(self._given(x))
-        return Result(x, [x])
+            return TorchResult(x, *self.call(x, False))
 
     @cached_property
-    def optimizer(self):
+    def optimizer(self) -> torch.optim.Optimizer:
         """Made at the first step: importing torch.optim takes a second that no framework should answer for."""
-        return torch.optim.SGD(self.parameters, lr=0.0)
+        return torch.optim.SGD(self.leaves, lr=0.0)
 
-    def step(self, x, upstream):
-        if not self.parameters:
+    def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
+        if not self.leaves:
             return self.backward(self.forward(x), upstream)
         self.optimizer.zero_grad(set_to_none=True)
         result = self.backward(self.forward(x), upstream)
         self.optimizer.step()
         return result
 
-    def wait(self, result):
+    def wait(self, result: object) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def release(self):
-        for parameter in self.layers.parameters():
+    def release(self) -> None:
+        for parameter in self.network.parameters():
             parameter.grad = None
 
     # -- what came out ---------------------------------------------------------------------------------------
 
-    def spikes(self, result):
-        return [_numpy(border) for border in result.borders]
+    def spikes(self, result: TorchResult) -> dict[str, Array]:
+        return {name: _numpy(border) for name, border in result.borders.items()}
 
-    def gradients(self, result):
-        scale = np.float32(self.scale)
-        weights = [_numpy(p.grad) if p.grad is None else _numpy(p.grad) * scale for p in self.weights]
-        biases = [None if p is None or p.grad is None else _numpy(p.grad).reshape(-1) * scale for p in self.biases]
-        weights = [None if w is None else w.reshape(w.shape[0], -1) for w in weights]
-        given = None if result.x.grad is None else _numpy(result.x.grad)
-        if given is not None and self.case.workload == "lif":
-            given = given * scale
-        return Gradients(weights, biases, given)
+    def output(self, result: TorchResult) -> Array:
+        return _numpy(result.output)
 
-    def argument_bytes(self):
-        return sum(_bytes(p) for p in self.parameters)
+    def statistics(self) -> dict[str, dict[str, Array]]:
+        norms = self.network.norms().items()
+        return {name: {"mean": _numpy(norm.running_mean), "variance": _numpy(norm.running_var)} for name, norm in norms}
 
-    def result_bytes(self, result):
-        gradients = [p.grad for p in self.parameters] + [result.x.grad]
-        return _bytes(result.borders[-1]) + sum(_bytes(g) for g in gradients if g is not None)
+    def gradients(self, result: TorchResult) -> Gradients:
+        def gradient(node: str, name: str, parameter: Tensor) -> Array | None:
+            if parameter.grad is None:
+                return None
+            return self._scaled(_numpy(parameter.grad).reshape(self.shapes[node][name]), node)
 
-    def facts(self, result):
-        extra = [
-            name
-            for name, p in self.layers.named_parameters()
-            if p.requires_grad and not any(p is known for known in self.parameters)
-        ]
+        parameters = {
+            node: {name: gradient(node, name, parameter) for name, parameter in named.items()}
+            for node, named in self.parameters.items()
+        }
+        return Gradients(parameters, None if result.x.grad is None else self._scaled(_numpy(result.x.grad), INPUT))
+
+    def argument_bytes(self) -> int:
+        return sum(_bytes(leaf) for leaf in self.leaves)
+
+    def result_bytes(self, result: TorchResult) -> int:
+        gradients = [leaf.grad for leaf in [*self.leaves, result.x]]
+        return _bytes(result.output) + sum(_bytes(gradient) for gradient in gradients if gradient is not None)
+
+    def facts(self, result: TorchResult) -> dict[str, Any]:
+        ours = {id(leaf) for leaf in self.leaves}
+        extra = [name for name, p in self.network.layers.named_parameters() if p.requires_grad and id(p) not in ours]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
-        dtype = str(result.borders[-1].dtype).removeprefix("torch.")
-        seen = {"output_dtype": dtype, "state_dtype": self._state_dtype(result.x)}
-        return {**seen, "warnings": warnings, **self.adapter.facts(self.case)}
+        *_, spikes = result.borders.values()
+        dtypes = {"output_dtype": str(spikes.dtype).removeprefix("torch."), "state_dtype": self.state_dtype(result.x)}
+        scaled = self.network.scaled_in_call()
+        return {**dtypes, **({"scaled_in_call": scaled} if scaled else {}), "warnings": warnings, **self.adapter.facts(self.case)}
 
     @torch.no_grad()
-    def _state_dtype(self, x):
-        """Of the first layer, run step by step: what a compiler keeps between steps can not be seen."""
-        if self.case.mode == "compile":
+    def state_dtype(self, x: Tensor) -> str | None:
+        """Of the first neuron, run on a few steps; None where a compiler keeps the state between steps, which nobody sees."""
+        if self.case.mode in COMPILE_MODES:
             return None
-        with self.autocast:
-            return state_dtype(self.layers[0], x[:STEPS])
+        first = next(index for index, part in enumerate(self.network.parts) if part.neuron is not None)
+        with self.autocast, self.unchanged_statistics():
+            return state_dtype(self.network.parts[first].module, lambda: self.network(x[:STEPS], parts=first + 1))
 
-    def compile_facts(self):
+    @contextmanager
+    def unchanged_statistics(self) -> Iterator[None]:
+        """Running statistics are afterwards what they were before."""
+        buffers = [buffer for norm in self.network.norms().values() for buffer in norm.buffers()]
+        before = [buffer.clone() for buffer in buffers]
+        yield
+        for buffer, values in zip(buffers, before, strict=True):
+            buffer.copy_(values)
+
+    def compile_facts(self) -> dict[str, Any]:
         seconds = self.adapter.compile_seconds()
         return {} if seconds is None else {"compile_s": seconds}
 
     # -- ceilings, clocks, memory ----------------------------------------------------------------------------
 
-    def matmul(self, rows, inner, columns, dtype):
+    def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], None]:
         left = torch.ones(rows, inner, device=self.device, dtype=DTYPES[dtype])
         right = torch.ones(inner, columns, device=self.device, dtype=DTYPES[dtype])
         out = torch.empty(rows, columns, device=self.device, dtype=DTYPES[dtype])
 
-        def once():
+        def once() -> None:
             torch.mm(left, right, out=out)
             self.wait(None)
 
         return once
 
-    def copy(self, count):
+    def copy(self, count: int) -> Callable[[], None]:
         source = torch.zeros(count, device=self.device)
         target = torch.empty_like(source)
 
-        def once():
+        def once() -> None:
             target.copy_(source)
             self.wait(None)
 
         return once
 
-    def device_timer(self):
+    def device_timer(self) -> Timer | None:
         return CudaTimer() if self.device.type == "cuda" else None
 
-    def memory_probe(self):
+    def memory_probe(self) -> MemoryProbe | None:
         return CudaMemory(self.device) if self.device.type == "cuda" else None
 
 
 class CudaTimer:
-    """Time between two points of the current stream. Untested: no CUDA device has run this yet."""
+    """Time between two points of the current stream."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.first, self.last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
-    def start(self):
+    def start(self) -> None:
         self.first.record()
 
-    def stop(self):
+    def stop(self) -> None:
         self.last.record()
 
-    def seconds(self):
-        return self.first.elapsed_time(self.last) / 1e3
+    def seconds(self) -> float:
+        return float(self.first.elapsed_time(self.last)) / 1e3
 
 
 class CudaMemory:
-    """Torch's allocator counters. Untested: no CUDA device has run this yet."""
+    """Torch's allocator counters."""
 
     meaning = "torch allocated"
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def reset(self):
+    def reset(self) -> None:
         torch.cuda.synchronize(self.device)
         torch.cuda.reset_peak_memory_stats(self.device)
         self.before = torch.cuda.memory_allocated(self.device)
 
-    def peak(self):
+    def peak(self) -> tuple[int, int, int]:
         """(bytes in use at reset, most bytes in use since, most bytes held by the allocator since)."""
         torch.cuda.synchronize(self.device)
         return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
 
 
-def _numpy(tensor):
-    if tensor is None:
-        return None
+def _numpy(tensor: Tensor) -> Array:
     return tensor.detach().to("cpu", torch.float32, copy=True).numpy()
 
 
-def _bytes(tensor):
+def _bytes(tensor: Tensor) -> int:
     return tensor.numel() * tensor.element_size()

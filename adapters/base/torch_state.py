@@ -3,43 +3,46 @@
 A framework whose surrogate hands out float32 computes in float32 whatever it is given; this is where it shows.
 """
 
-import torch
+from collections.abc import Callable, Iterator
 
-from .time_loop import TimeLoop
+import torch
+from torch import Tensor
+
+from .time_loop import State, TimeLoop
 
 STEPS = 3
 """The first step starts from rest and its format may still be the input's."""
 
 
-def state_dtype(layer: torch.nn.Module, x: torch.Tensor) -> str | None:
-    """Formats of the floating-point states of `layer` after `x` (T, B, inputs); None where it does not show them.
+def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | None:
+    """Formats of the floating-point states of the neuron in `module` after `run()` called it; None if it does not show them.
 
     A `TimeLoop` hands its state out. Another module may show that of its last call as an attribute `state`.
     """
-    loop = next((module for module in layer.modules() if isinstance(module, TimeLoop)), None)
-    states = []
+    loop = next((part for part in module.modules() if isinstance(part, TimeLoop)), None)
+    states: list[State] = []
     if loop is None:
-        layer(x)
-        states = [module.state for module in layer.modules() if hasattr(module, "state")]
+        run()
+        states = [part.state for part in module.modules() if hasattr(part, "state")]
     else:
         scan = loop.scan
 
-        def watched(currents, state):
+        def watched(currents: Tensor, state: State) -> tuple[Tensor, State]:
             spikes, after = scan(currents, state)
             states.append(after)
             return spikes, after
 
-        loop.scan = watched
+        loop.scan = watched  # type: ignore[method-assign]
         try:
-            layer(x)
+            run()
         finally:
             del loop.scan
     names = {str(tensor.dtype).removeprefix("torch.") for tensor in _tensors(states) if tensor.is_floating_point()}
     return ", ".join(sorted(names)) or None
 
 
-def _tensors(state):
-    if isinstance(state, torch.Tensor):
+def _tensors(state: object) -> Iterator[Tensor]:
+    if isinstance(state, Tensor):
         yield state
     elif isinstance(state, dict | list | tuple):
         for part in state.values() if isinstance(state, dict) else state:

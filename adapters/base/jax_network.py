@@ -1,0 +1,209 @@
+"""A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from .case import Case
+from .network import INPUT, Network, Node
+
+if TYPE_CHECKING:
+    from .jax_adapter import JaxAdapter
+
+Value = Any
+"""A JAX array (T, B, *features)."""
+
+Own = dict[str, Any]
+"""The parameters of one node, by name."""
+
+Statistics = dict[str, dict[str, Any]]
+"""Running `mean` and `variance` (C,) by norm."""
+
+
+@dataclass(frozen=True)
+class JaxPart:
+    """A pure function (parameters, values read) → the value of node `name`; with `potentials` (spikes, value).
+
+    `owner` is the node whose parameters it is given, which is not `name` where a linear and its neuron are one.
+    """
+
+    name: str
+    owner: str
+    reads: tuple[str, ...]
+    function: Callable[..., Any]
+    kind: str
+    potentials: bool = False
+
+
+class JaxNetwork:
+    def __init__(self, adapter: "JaxAdapter", case: Case, network: Network, dtype: Any) -> None:
+        self.adapter, self.case, self.network, self.dtype = adapter, case, network, dtype
+        self.scale = adapter.scale_of(case)
+        self.parts = tuple(self._parts())
+
+    def __call__(
+        self, parameters: dict[str, Own], statistics: Statistics, x: Value
+    ) -> tuple[Value, dict[str, Value], Statistics]:
+        """(value of the last node, spikes by neuron, running statistics after the call)."""
+        values, borders, after = {INPUT: x}, {}, dict(statistics)
+        for part in self.parts:
+            value = part.function(parameters.get(part.owner, {}), *(self._cast(values[name]) for name in part.reads))
+            if part.kind == "neuron":
+                spikes, value = value if part.potentials else (value, value)
+                borders[part.name] = spikes
+            elif part.kind == "norm":
+                value, mean, variance = value
+                after[part.name] = self._followed(part.name, statistics[part.name], mean, variance)
+            values[part.name] = value
+        return value, borders, after
+
+    def _cast(self, value: Value) -> Value:
+        """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a value is an argument."""
+        return value if value.dtype == self.dtype else value.astype(self.dtype)
+
+    def _followed(self, name: str, before: dict[str, Value], mean: Value, variance: Value) -> dict[str, Value]:
+        rate = self.network.node(name).options["momentum"]
+        new = {"mean": mean, "variance": variance}
+        return {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
+
+    def scales(self) -> dict[str, float]:
+        """The factor on the parameters of every node that takes one; under INPUT that on the input."""
+        if self.scale == 1:
+            return {}
+        places = {neuron: self.network.scaled_at(neuron) for neuron in self.network.neurons}
+        recurrent = [neuron for neuron in places if neuron in self.network.parameters]
+        return dict.fromkeys([*(place for place in places.values() if place), *recurrent], self.scale)
+
+    def scaled_in_call(self) -> list[str]:
+        """Neurons whose currents are multiplied in the call."""
+        return [name for name in self.network.neurons if self.scale != 1 and self.network.scaled_at(name) is None]
+
+    def _parts(self) -> Iterator[JaxPart]:
+        linears = dict(self.network.linear_neurons)
+        layers = {neuron: linear for linear, neuron in linears.items()}
+        for node in self.network.nodes:
+            if node.name in linears:
+                continue
+            if node.name in layers:
+                linear = self.network.node(layers[node.name])
+                yield JaxPart(node.name, linear.name, linear.inputs, self._layer(linear, node), "neuron")
+            elif node.kind == "neuron":
+                potentials = bool(node.options["potentials"])
+                yield JaxPart(node.name, node.name, node.inputs, self._neuron(node), "neuron", potentials)
+            else:
+                yield JaxPart(node.name, node.name, node.inputs, OPERATIONS[node.kind](node.options), node.kind)
+
+    def _layer(self, node: Node, neuron: Node) -> Callable[..., Any]:
+        (inputs,), outputs, bias = self.network.shapes[node.inputs[0]], node.options["outputs"], node.options["bias"]
+        if self.case.native:
+            native = self.adapter.native((outputs,))
+            return lambda own, x: native(linear((own["weight"], own.get("bias")), x))
+        layer = self.adapter.layer(neuron.options["neuron"], inputs, outputs, bias, self.case.construction)
+        return lambda own, x: layer((own["weight"], own.get("bias")), x)
+
+    def _neuron(self, node: Node) -> Callable[..., Any]:
+        spec, features = node.options["neuron"], self.network.shapes[node.name]
+        scale = self.scale if node.name in self.scaled_in_call() else None
+        if self.case.native:
+            neuron = self.adapter.native(features)
+        elif node.options["potentials"]:
+            neuron = self.adapter.potentials(spec, features, self.case.construction)
+        elif node.options["recurrent"]:
+            recurrent = _recurrent(*self.adapter.step(spec, features))
+            return lambda own, x: recurrent(own["recurrent"], x if scale is None else scale * x)
+        else:
+            neuron = self.adapter.lif(spec, features, self.case.construction)
+        return lambda own, x: neuron(x if scale is None else scale * x)
+
+
+def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
+    """x · weightᵀ + bias. The product names its axes, so that no transposed copy of the weight is kept for backward."""
+    weight, bias = parameters
+    currents = jax.lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
+    return currents if bias is None else currents + bias
+
+
+def _recurrent(at_rest: Callable[..., Any], step: Callable[..., Any]) -> Callable[..., Any]:
+    def run(weight: Value, currents: Value) -> Value:
+        def next_step(carried: tuple[Any, Value], current: Value) -> tuple[tuple[Any, Value], Value]:
+            state, spikes = carried
+            state, spikes = step(state, current + linear((weight, None), spikes))
+            spikes = spikes.astype(currents.dtype)
+            return (state, spikes), spikes
+
+        start = (at_rest(currents[0]), jnp.zeros_like(currents[0]))
+        return jax.lax.scan(next_step, start, currents)[1]
+
+    return run
+
+
+def _merged(function: Callable[[Value], Value], x: Value) -> Value:
+    """`function` of all T·B items at once."""
+    value = function(x.reshape(-1, *x.shape[2:]))
+    return value.reshape(*x.shape[:2], *value.shape[1:])
+
+
+def _linear(options: Any) -> Callable[..., Any]:
+    return lambda own, x: linear((own["weight"], own.get("bias")), x)
+
+
+def _conv(options: Any) -> Callable[..., Any]:
+    stride, padding = (options["stride"],) * 2, [(options["padding"],) * 2] * 2
+
+    def conv(own: Own, x: Value) -> Value:
+        def once(items: Value) -> Value:
+            axes = ("NCHW", "OIHW", "NCHW")
+            value = jax.lax.conv_general_dilated(items, own["weight"], stride, padding, dimension_numbers=axes)
+            return value + own["bias"][:, None, None] if "bias" in own else value
+
+        return _merged(once, x)
+
+    return conv
+
+
+def _norm(options: Any) -> Callable[..., Any]:
+    """(normalised value, mean, unbiased variance), statistics in float32."""
+
+    def norm(own: Own, x: Value) -> tuple[Value, Value, Value]:
+        axes = tuple(axis for axis in range(x.ndim) if axis != 2)
+        channel = (-1,) + (1,) * (x.ndim - 3)
+        wide = x.astype(jnp.float32)
+        mean, variance = wide.mean(axes), wide.var(axes)
+        scale = own["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
+        value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(channel)
+        count = x.size // x.shape[2]
+        return value.astype(x.dtype), mean, variance * (count / (count - 1))
+
+    return norm
+
+
+def _pool(options: Any, start: float, combine: Callable[..., Any]) -> Callable[[Value], Value]:
+    window, stride = (1, 1, *(options["kernel"],) * 2), (1, 1, *(options["stride"],) * 2)
+    padding = ((0, 0), (0, 0), *((options["padding"],) * 2,) * 2)
+    return lambda items: jax.lax.reduce_window(items, jnp.array(start, items.dtype), combine, window, stride, padding)
+
+
+def _max_pool(options: Any) -> Callable[..., Any]:
+    pool = _pool(options, -jnp.inf, jax.lax.max)
+    return lambda own, x: _merged(pool, x)
+
+
+def _avg_pool(options: Any) -> Callable[..., Any]:
+    pool, count = _pool(options, 0.0, jax.lax.add), options["kernel"] ** 2
+    return lambda own, x: _merged(pool, x) / count
+
+
+OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "linear": _linear,
+    "conv": _conv,
+    "norm": _norm,
+    "max_pool": _max_pool,
+    "avg_pool": _avg_pool,
+    "flatten": lambda options: lambda own, x: x.reshape(*x.shape[:2], -1),
+    "add": lambda options: lambda own, left, right: left + right,
+    "mean_time": lambda options: lambda own, x: x.mean(0, keepdims=True),
+}
+"""By kind of node: from its options to a pure function (parameters, values read) → value."""

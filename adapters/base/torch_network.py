@@ -1,0 +1,251 @@
+"""A Network as torch modules: what the adapter spells, and around it torch's own layers, each once over all T·B items."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from .case import Case
+from .contract import Unsupported
+from .network import INPUT, Network, Node
+from .time_loop import State, TimeLoop
+
+if TYPE_CHECKING:
+    from .torch_adapter import TorchAdapter
+
+
+Kind = TypeVar("Kind", bound=nn.Module)
+
+
+class LinearNeuron(nn.Module):
+    """A Linear over all T·B rows at once, then a neuron: (T, B, inputs) → (T, B, outputs)."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, neuron: nn.Module) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs, bias=bias)
+        self.neuron = neuron
+
+    def forward(self, x: Tensor) -> Tensor:
+        spikes: Tensor = self.neuron(self.linear(x))
+        return spikes
+
+
+class Recurrent(TimeLoop):
+    """A neuron whose spikes of the step before, times the recurrent weight, are added to its currents."""
+
+    def __init__(self, features: int, neuron: TimeLoop) -> None:
+        super().__init__()
+        self.recurrent = nn.Linear(features, features, bias=False)
+        self.neuron = neuron
+
+    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
+        spikes, inner = (None, None) if state is None else state
+        if spikes is not None:
+            current = current + self.recurrent(spikes.to(self.recurrent.weight.dtype))
+        spikes, inner = self.neuron.step(current, inner)
+        return spikes, (spikes, inner)
+
+
+class Scaled(nn.Module):
+    """A neuron given `factor` times its currents."""
+
+    def __init__(self, factor: float, neuron: nn.Module) -> None:
+        super().__init__()
+        self.factor, self.neuron = factor, neuron
+
+    def forward(self, currents: Tensor) -> Tensor:
+        spikes: Tensor = self.neuron(self.factor * currents)
+        return spikes
+
+
+class Merged(nn.Module):
+    """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features) → (T, B, *features')."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        value: Tensor = self.layer(x.flatten(0, 1))
+        return value.unflatten(0, x.shape[:2])
+
+
+class Add(nn.Module):
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        return left + right
+
+
+class Flatten(nn.Module):
+    """(T, B, C, H, W) → (T, B, C·H·W)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(2)
+
+
+class MeanTime(nn.Module):
+    """(T, B, *features) → (1, B, *features)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(0, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module that computes a run of nodes: the value of the last of them from those that `reads` names.
+
+    `neuron` is the neuron among them, whose spikes are the module's value; with `potentials` the module gives (spikes,
+    potentials), and the potentials are its value. After it nobody reads the values `unread`.
+    """
+
+    nodes: tuple[str, ...]
+    module: nn.Module
+    reads: tuple[str, ...]
+    neuron: str | None
+    potentials: bool
+    unread: tuple[str, ...]
+
+
+class TorchNetwork(nn.Module):
+    """The parts of a network in the order of its nodes. `dtype` is what a part is given; None: autocast decides."""
+
+    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+        super().__init__()
+        self.adapter, self.network = adapter, network
+        self.dtype: torch.dtype | None = None
+        self.scale = adapter.scale_of(case)
+        self.parts = tuple(self._parts(case))
+        self.layers = nn.ModuleList(part.module for part in self.parts)
+
+    def forward(self, x: Tensor, every_border: bool = True, parts: int | None = None) -> tuple[dict[str, Tensor], Tensor]:
+        """Spikes by neuron, of all or of the last only, and the value of the last node, or after the first `parts`."""
+        values, borders, value = {INPUT: x}, {}, x
+        for part in self.parts[:parts]:
+            value = part.module(*[self.cast(values[name]) for name in part.reads])
+            if part.neuron is not None:
+                spikes, value = value if part.potentials else (value, value)
+                borders = {**borders, part.neuron: spikes} if every_border else {part.neuron: spikes}
+            values[part.nodes[-1]] = value
+            for name in part.unread:
+                del values[name]
+        return borders, value
+
+    def cast(self, value: Tensor) -> Tensor:
+        return value if self.dtype is None else self.adapter.cast_spikes(value, self.dtype)
+
+    # -- parameters ------------------------------------------------------------------------------------------
+
+    def parameters_by_node(self) -> dict[str, dict[str, nn.Parameter]]:
+        """Where the parameters of every node are kept, in the order of `Network.parameters`."""
+        found: dict[str, dict[str, nn.Parameter]] = {}
+        for part in self.parts:
+            for name in part.nodes:
+                wanted = self.network.parameters.get(name, ())
+                if "recurrent" in wanted:
+                    found[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
+                elif wanted:
+                    pair = self._weight_and_bias(part)
+                    found[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
+        return {name: found[name] for name in self.network.parameters}
+
+    def _weight_and_bias(self, part: Part) -> tuple[nn.Parameter, nn.Parameter | None]:
+        """Where the adapter says that they are; of a layer that we built, the layer's own."""
+        module = part.module.layer if isinstance(part.module, Merged) else part.module
+        if isinstance(module, LinearNeuron):
+            module = module.linear
+        if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
+            return module.weight, module.bias
+        return self.adapter.parameters(module)
+
+    def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
+        """The module that keeps the running statistics of every norm."""
+        kinds = {node.name: node.kind for node in self.network.nodes}
+        return {
+            name: _inner(part.module, nn.modules.batchnorm._BatchNorm)
+            for part in self.parts
+            for name in part.nodes
+            if kinds[name] == "norm"
+        }
+
+    def scales(self) -> dict[str, float]:
+        """The factor on the parameters of every node that takes one; under INPUT that on the input."""
+        if self.scale == 1:
+            return {}
+        places = {neuron: self.network.scaled_at(neuron) for neuron in self.network.neurons}
+        recurrent = [neuron for neuron in places if neuron in self.network.parameters]
+        return dict.fromkeys([*(place for place in places.values() if place), *recurrent], self.scale)
+
+    def scaled_in_call(self) -> list[str]:
+        """Neurons whose currents are multiplied in the call."""
+        return [name for name in self.network.neurons if self.scale != 1 and self.network.scaled_at(name) is None]
+
+    # -- building --------------------------------------------------------------------------------------------
+
+    def _parts(self, case: Case) -> Iterator[Part]:
+        runs = self._runs(case)
+        position = {name: index for index, nodes in enumerate(runs) for name in nodes}
+        last = {name: max((position[n.name] for n in nodes), default=-1) for name, nodes in self.network.readers.items()}
+        for index, (nodes, module) in enumerate(runs.items()):
+            inside, members = set(nodes), [self.network.node(name) for name in nodes]
+            reads = tuple(name for member in members for name in member.inputs if name not in inside)
+            neuron = next((member for member in members if member.kind == "neuron"), None)
+            unread = tuple(dict.fromkeys(name for name in reads if last[name] == index))
+            potentials = neuron is not None and bool(neuron.options["potentials"])
+            yield Part(nodes, module, reads, neuron.name if neuron else None, potentials, unread)
+
+    def _runs(self, case: Case) -> dict[tuple[str, ...], nn.Module]:
+        """Modules by the nodes that each computes, in order: those of the adapter, and one for every other node."""
+        own = self._native_modules(case) if case.native else self.adapter.modules(case, self.network)
+        run_of = {name: run for run in own for name in run}
+        ends = {run[-1] for run in own}
+        runs: dict[tuple[str, ...], nn.Module] = {}
+        for node in self.network.nodes:
+            if node.name in ends:
+                runs[run_of[node.name]] = own[run_of[node.name]]
+            elif node.name not in run_of:
+                runs[(node.name,)] = self._module(node, case)
+        return runs
+
+    def _native_modules(self, case: Case) -> dict[tuple[str, ...], nn.Module]:
+        made: dict[tuple[str, ...], nn.Module] = {}
+        for linear, neuron in self.network.linear_neurons:
+            options, inputs = self.network.node(linear).options, self.network.shapes[self.network.node(linear).inputs[0]]
+            made[linear, neuron] = self.adapter.native_layer(inputs[0], options["outputs"], options["bias"])
+        return made
+
+    def _module(self, node: Node, case: Case) -> nn.Module:
+        options, features = node.options, self.network.shapes[node.inputs[0]]
+        if node.kind == "neuron":
+            return self._neuron(node, features, case)
+        if node.kind == "linear":
+            return nn.Linear(features[0], options["outputs"], bias=options["bias"])
+        if node.kind == "conv":
+            sizes = (options["kernel"], options["stride"], options["padding"])
+            return Merged(nn.Conv2d(features[0], options["outputs"], *sizes, bias=options["bias"]))
+        if node.kind == "norm":
+            norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
+            return Merged(norm(features[0], options["epsilon"], options["momentum"]))
+        if node.kind == "max_pool":
+            return Merged(nn.MaxPool2d(options["kernel"], options["stride"], options["padding"]))
+        if node.kind == "avg_pool":
+            return Merged(nn.AvgPool2d(options["kernel"], options["stride"], options["padding"]))
+        return {"flatten": Flatten, "add": Add, "mean_time": MeanTime}[node.kind]()
+
+    def _neuron(self, node: Node, features: tuple[int, ...], case: Case) -> nn.Module:
+        neuron: nn.Module
+        if case.native:
+            neuron = self.adapter.native(features)
+        elif node.options["potentials"]:
+            neuron = self.adapter.potentials(node.options["neuron"], features, case.construction)
+        else:
+            neuron = self.adapter.lif(node.options["neuron"], features, case.construction)
+        if node.options["recurrent"]:
+            if not isinstance(neuron, TimeLoop):
+                raise Unsupported(f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop")
+            neuron = Recurrent(features[0], neuron)
+        return Scaled(self.scale, neuron) if node.name in self.scaled_in_call() else neuron
+
+
+def _inner(module: nn.Module, kind: type[Kind]) -> Kind:
+    return next(part for part in module.modules() if isinstance(part, kind))
