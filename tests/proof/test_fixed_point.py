@@ -5,21 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from faults.faulty.numpy_network import NumpyNetwork, NumpyProgram
+from support.networks import network_of
+from support.proofs import proof_of
 
 from snnbench.adapters import Case, FixedPoint, Unsupported
-from snnbench.proof.judge import limits
-from snnbench.proof.problem import calibrate, proved
-from snnbench.proof.stages import limits_of, prove
+from snnbench.proof.limits import limits, limits_of
 
 STATED = FixedPoint("default", 1 / 64, -2.0, 127 / 64, 0.0, 0.0, 0.0)
 CASE = Case("rounding", "rounded", neurons=31, time_steps=41, batch=3)
 
 
 class RoundingProgram(NumpyProgram):
-    def load(self, weights, biases):
+    def load(self, parameters):
         if self.case.construction == "rounded":
-            weights = [np.clip(np.round(weight * 64) / 64, -2, 127 / 64).astype(np.float32) for weight in weights]
-        super().load(weights, biases)
+            held = lambda weight: np.clip(np.round(weight * 64) / 64, -2, 127 / 64).astype(np.float32)
+            parameters = {name: {**own, "weight": held(own["weight"])} for name, own in parameters.items()}
+        super().load(parameters)
 
 
 class Rounding(NumpyNetwork):
@@ -30,16 +31,12 @@ class Rounding(NumpyNetwork):
     def fixed_point(self, case):
         return self.stated if case.construction == "rounded" else None
 
-    def program(self, case):
-        return RoundingProgram(case)
-
-
-def proof_of(adapter):
-    return prove(adapter, CASE, calibrate(proved(CASE)), sleep=lambda _: None)
+    def program(self, case, network):
+        return RoundingProgram(case, network)
 
 
 def test_what_is_stated_is_proved():
-    proof = proof_of(Rounding())
+    proof = proof_of(Rounding(), CASE)
     assert proof.passed, proof.reason
     assert [stage.case.construction for stage in proof.stages] == ["default", "rounded", "rounded", "rounded"]
     assert proof.stages[-1].verdict.grad_error < 1e-6
@@ -49,7 +46,7 @@ def test_what_is_stated_is_proved():
 def test_what_is_not_stated_is_rejected(stated):
     adapter = Rounding()
     adapter.stated = stated
-    assert not proof_of(adapter).passed
+    assert not proof_of(adapter, CASE).passed
 
 
 @pytest.mark.parametrize("stated", [replace(STATED, most_weight=0.05), replace(STATED, weight_step=1.0)])
@@ -57,18 +54,18 @@ def test_no_statement_makes_it_another_network(stated):
     adapter = Rounding()
     adapter.stated = stated
     with pytest.raises(Unsupported, match=r"would change the weights of this problem by \d+%"):
-        proof_of(adapter)
+        proof_of(adapter, CASE)
 
 
 def test_the_exact_construction_must_pass_first():
     adapter = Rounding()
     adapter.stated = replace(STATED, exact="rounded", decisions=1.0, distance=1.0, gradient=1.0)
     adapter.fixed_point = lambda case: adapter.stated if case == CASE else None
-    proof = proof_of(adapter)
+    proof = proof_of(adapter, CASE)
     assert not proof.passed
     assert proof.stages[-1].name == "small problem, rounded, spikes"
 
 
 def test_nothing_may_state_more_than_bf16_is_allowed():
     stated = replace(STATED, decisions=1.0, distance=5.0, gradient=3.0)
-    assert limits_of(CASE, stated) == limits("bf16", CASE.neuron, 31, 41, 3)
+    assert set(limits_of(CASE, network_of(CASE), stated).values()) == {limits("bf16", CASE.neuron, 31, 41, 3)}

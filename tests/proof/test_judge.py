@@ -1,101 +1,51 @@
-"""The judge: its limits against the formulas of the method, and one planted fault for each finding."""
+"""The judge: one planted fault for each finding."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.proofs import problem_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.contract import Gradients
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.judge import judge, limits
-from snnbench.proof.problem import calibrate, generate
+from snnbench.proof.judge import Call, judge
+from snnbench.proof.limits import limits_of
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
-SOFT = NeuronSpec()
+SAMPLED = Case("any", neurons=2100, time_steps=5, batch=2)
 
 
-class Call:
-    """A right call on the problem of a case, to be spoiled: borders and gradients as a framework hands them out."""
+class Right:
+    """A right call on the problem of a case, to be spoiled: spikes and gradients as a framework hands them out."""
 
     def __init__(self, case=CASE, gains=None):
-        self.case = case
-        self.problem = generate(case, gains or calibrate(case))
-        self.layers = oracle.forward(self.problem, self.problem.input)
-        self.borders = [layer.expected.astype(np.float32) for layer in self.layers]
-        self.limit = limits("fp32", case.neuron, case.neurons, case.time_steps, case.batch)
-        given = oracle.backward(self.problem, self.problem.input, self.borders, self.layers, self.problem.upstream)
-        weights = [layer.weight_gradient.astype(np.float32) for layer in self.layers if self.problem.weights]
-        biases = [layer.bias_gradient.astype(np.float32) for layer in self.layers if self.problem.weights]
-        self.gradients = Gradients(weights, biases if case.bias else [None] * len(biases), given.astype(np.float32))
+        self.case, self.problem = case, problem_of(case, gains)
+        problem, network = self.problem, self.problem.network
+        self.run = oracle.forward(network, problem.parameters, problem.input)
+        self.spikes = {name: array.astype(np.float32) for name, array in self.run.spikes.items()}
+        self.limits = limits_of(case, network)
+        given = oracle.backward(network, problem.parameters, self.run, problem.upstream)
+        parameters = {n: {k: a.astype(np.float32) for k, a in arrays.items()} for n, arrays in given.parameters.items()}
+        self.gradients = Gradients(parameters, given.input.astype(np.float32))
 
-    def verdict(self, gradients=True, limit=None):
+    def verdict(self, gradients=True, **limits):
         given = self.gradients if gradients else None
-        return judge(self.problem, self.problem.input, self.borders, given, limit or self.limit)
+        allowed = {name: replace(limit, **limits) for name, limit in self.limits.items()}
+        return judge(self.problem, Call(self.problem.input, self.spikes, gradients=given), allowed)
 
     def finding(self, **how):
         (finding,) = self.verdict(**how).findings
         return finding
 
-    def flip(self, near, layer=0, count=1):
+    def flip(self, near, neuron="neuron1", count=1):
         """Flip decisions of the last step, which no later one follows, where v is nearest to `near`; their places."""
-        last = self.layers[layer].v[-1]
+        last = self.run.potentials[neuron][-1]
         places = [np.unravel_index(i, last.shape) for i in np.argsort(np.abs(last - near), axis=None)[:count]]
         for b, n in places:
-            self.borders[layer][-1, b, n] = 1 - self.borders[layer][-1, b, n]
+            self.spikes[neuron][-1, b, n] = 1 - self.spikes[neuron][-1, b, n]
         return [(self.case.time_steps - 1, int(b), int(n)) for b, n in places]
-
-
-# -- limits -----------------------------------------------------------------------------------------------------
-
-
-def test_small_and_short_problems_have_the_smallest_limits():
-    limit = limits("fp32", SOFT, 97, 37, 3)
-    assert (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient) == (1e-4, 1e-5, 1e-5, 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("neuron", "inputs", "steps", "batch", "distance", "gradient"),
-    [
-        (SOFT, 2048, 100, 16, 2e-5, 1e-5),
-        (SOFT, 65536, 100, 16, 1e-5 * np.sqrt(128), 2e-5),
-        (SOFT, 512, 4096, 64, 1e-5, 4e-5),
-        (replace(SOFT, threshold=0.3), 512, 100, 16, 3e-6, 1e-5),
-        (replace(SOFT, decay=0.99), 512, 500, 16, 1e-5 * 7.08881205008336 / 2.9, 1e-5 * 7.08881205008336 / 2.9),
-        (replace(SOFT, decay=0.99), 512, 25, 16, 1e-5 * 5 / 2.9, 1e-5 * 5 / 2.9),
-        (replace(SOFT, decay=1.0), 512, 400, 16, 1e-5 * 20 / 2.9, 1e-5 * 20 / 2.9),
-        (replace(SOFT, decay=0.2), 512, 400, 16, 1e-5, 1e-5),
-    ],
-)
-def test_limits_grow_with_summed_products_and_memory(neuron, inputs, steps, batch, distance, gradient):
-    limit = limits("fp32", neuron, inputs, steps, batch)
-    assert limit.distance == pytest.approx(distance, rel=1e-9)
-    assert limit.gradient == limit.bias_gradient == pytest.approx(gradient, rel=1e-9)
-    assert limit.decisions == 1e-4
-
-
-@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
-def test_rounding_of_stacked_layers_adds_up_in_short_formats_only(precision):
-    one, four = (limits(precision, SOFT, 97, 37, 3, layers) for layers in (1, 4))
-    assert (four.gradient, four.bias_gradient) == (2 * one.gradient, 2 * one.bias_gradient)
-    assert (four.decisions, four.distance) == (one.decisions, one.distance)
-    assert limits("fp32", SOFT, 97, 37, 3, 4) == limits("fp32", SOFT, 97, 37, 3)
-
-
-@pytest.mark.parametrize(
-    ("precision", "decisions", "distance", "gradient", "bias_gradient"),
-    [
-        ("tf32", 1e-4, 4e-5, 1e-3, 1e-3),
-        ("fp16", 2e-3, 0.02, 0.006, 0.01),
-        ("bf16", 8e-3, 0.15, 0.04, 0.06),
-        ("amp-bf16", 8e-3, 0.15, 0.04, 0.06),
-    ],
-)
-def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_gradient):
-    limit = limits(precision, SOFT, 2048, 100, 16)
-    found = (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient)
-    assert found == pytest.approx((decisions, distance, gradient, bias_gradient))
 
 
 # -- the right one passes ---------------------------------------------------------------------------------------
@@ -104,7 +54,7 @@ def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_
 @pytest.mark.parametrize("change", [{}, {"layers": 3}, {"bias": False}, {"workload": "lif"}, {"input": "dense"}])
 @pytest.mark.parametrize("neuron", NEURONS)
 def test_the_right_network_passes(neuron, change):
-    verdict = Call(replace(CASE, neuron=NEURONS[neuron], **change)).verdict()
+    verdict = Right(replace(CASE, neuron=NEURONS[neuron], **change)).verdict()
     assert verdict.findings == [] and verdict.passed
     assert verdict.wrong_decisions == 0 and 0 < verdict.grad_error < 1e-6
     assert set(verdict.errors) == {"input"} | ({"weight"} if change != {"workload": "lif"} else set()) | (
@@ -113,13 +63,13 @@ def test_the_right_network_passes(neuron, change):
 
 
 def test_the_right_network_passes_where_neurons_are_sampled():
-    call = Call(Case("any", neurons=2100, time_steps=5, batch=2), gains=[1.2])
+    call = Right(SAMPLED, gains=1.2)
     assert call.problem.rows is not None
     assert call.verdict().passed
 
 
 def test_gradients_need_not_be_judged():
-    verdict = Call().verdict(gradients=False)
+    verdict = Right().verdict(gradients=False)
     assert verdict.passed and verdict.grad_error is None
     assert verdict.firing_rate == pytest.approx(0.15, abs=0.005)
 
@@ -128,7 +78,7 @@ def test_gradients_need_not_be_judged():
 
 
 def test_a_decision_away_from_the_threshold_is_a_finding_that_says_where():
-    call = Call()
+    call = Right()
     ((t, b, n),) = call.flip(near=0.5)
     finding = call.finding(gradients=False)
     assert f"at step {t}, item {b}, neuron {n}: v = 0." in finding
@@ -137,42 +87,43 @@ def test_a_decision_away_from_the_threshold_is_a_finding_that_says_where():
 
 
 def test_a_decision_within_rounding_of_the_threshold_is_allowed():
-    call = Call()
+    call = Right()
     call.flip(near=1.0)
-    wide = replace(call.limit, distance=0.05)
-    verdict = call.verdict(gradients=False, limit=wide)
+    wide = {"distance": 0.05}
+    verdict = call.verdict(gradients=False, **wide)
     assert verdict.passed and verdict.wrong_decisions == 1 / (37 * 3 * 97)
-    assert not call.verdict(gradients=False, limit=replace(wide, distance=verdict.distance * 0.99)).passed
+    assert not call.verdict(gradients=False, distance=verdict.distance * 0.99).passed
 
 
 def test_only_so_many_decisions_may_be_within_rounding():
-    call = Call()
+    call = Right()
     call.flip(near=1.0, count=2)
-    assert not call.verdict(gradients=False, limit=replace(call.limit, distance=0.05)).passed
-    assert call.verdict(gradients=False, limit=replace(call.limit, distance=0.05, decisions=2e-4)).passed
+    assert not call.verdict(gradients=False, distance=0.05).passed
+    assert call.verdict(gradients=False, distance=0.05, decisions=2e-4).passed
 
 
 def test_one_flip_is_one_wrong_decision_although_everything_after_it_follows():
-    call = Call()
-    forced = call.borders[0]
+    call = Right()
+    problem, forced = call.problem, call.spikes["neuron1"]
     forced[5, 1, 7] = 1 - forced[5, 1, 7]
     for t in range(6, 37):
-        forced[t] = oracle.forward(call.problem, call.problem.input, [forced])[0].expected[t]
+        run = oracle.forward(problem.network, problem.parameters, problem.input, call.spikes)
+        forced[t] = run.expected["neuron1"][t]
     verdict = call.verdict(gradients=False)
     assert not verdict.passed and verdict.wrong_decisions == 1 / (37 * 3 * 97)
 
 
 def test_counts_are_held_against_the_nearest_multiple_of_the_threshold():
-    call = Call(replace(CASE, neuron=NeuronSpec(max_spikes=3)))
-    last = call.layers[0].v[-1]
+    call = Right(replace(CASE, neuron=NeuronSpec(max_spikes=3)))
+    last = call.run.potentials["neuron1"][-1]
     b, n = np.unravel_index(np.argmin(np.abs(last - 2)), last.shape)
-    call.borders[0][-1, b, n] = 3 - call.borders[0][-1, b, n]  # one for two, or two for one
+    call.spikes["neuron1"][-1, b, n] = 3 - call.spikes["neuron1"][-1, b, n]  # one for two, or two for one
     assert call.verdict(gradients=False).distance == pytest.approx(abs(last[b, n] - 2), rel=1e-9)
 
 
 def test_a_finding_in_a_stack_names_the_layer_and_no_other():
-    call = Call(replace(CASE, layers=3))
-    call.flip(near=0.5, layer=0)
+    call = Right(replace(CASE, layers=3))
+    call.flip(near=0.5, neuron="neuron1")
     findings = call.verdict(gradients=False).findings
     assert "of the decisions in layer 1 are wrong" in findings[0]
 
@@ -190,70 +141,140 @@ def test_a_finding_in_a_stack_names_the_layer_and_no_other():
     ],
 )
 def test_what_is_no_spike_train_is_a_finding(spoil, words):
-    call = Call()
+    call = Right()
     with np.errstate(invalid="ignore"):
-        call.borders = [spoil(call.borders[0]).astype(np.float32)]
+        call.spikes["neuron1"] = spoil(call.spikes["neuron1"]).astype(np.float32)
     assert words in call.finding()
 
 
 def test_neurons_that_are_not_sampled_are_not_judged():
-    call = Call(Case("any", neurons=2100, time_steps=5, batch=2), gains=[1.2])
+    call = Right(SAMPLED, gains=1.2)
     sampled = int(call.problem.rows[100])
     other = next(n for n in range(2100) if n not in call.problem.rows)
     for neuron, passes in ((other, True), (sampled, False)):
-        call.borders[0][:, :, neuron] = 1 - call.borders[0][:, :, neuron]
+        call.spikes["neuron1"][:, :, neuron] = 1 - call.spikes["neuron1"][:, :, neuron]
         assert call.verdict(gradients=False).passed is passes
 
 
 # -- gradients --------------------------------------------------------------------------------------------------
 
 
-def weight(call):
-    return call.gradients.weights[0]
+def times(array, factor):
+    array *= np.float32(factor)
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda g: g.weights.__setitem__(0, None), "the gradient of the weight is missing"),
-        (lambda g: g.biases.__setitem__(0, None), "the gradient of the bias is missing"),
-        (lambda g: g.biases[0].fill(0), "the gradient of the bias is zero"),
-        (lambda g: np.multiply(g.input, np.float32(1.0001), out=g.input), "the gradient of the input is 1.0001 times"),
-        (lambda g: np.multiply(g.weights[0], np.float32(0.5), out=g.weights[0]), "the gradient of the weight is 0.5 times"),
-        (lambda g: g.weights[0].__setitem__((3, 4), np.nan), "the gradient of the weight is off by nan"),
-        (lambda g: g.input.__setitem__((0, 0, 0), np.inf), "the gradient of the input is off by inf"),
-        (lambda g: g.weights[0].__setitem__(5, 0), "the gradient of the weight is off by"),
-        (lambda g: g.weights.__setitem__(0, g.weights[0][:, :-1]), "the gradient of the weight has shape (97, 96)"),
+        (lambda own, x: own.update(weight=None), "the gradient of the weight is missing"),
+        (lambda own, x: own.update(bias=None), "the gradient of the bias is missing"),
+        (lambda own, x: own["bias"].fill(0), "the gradient of the bias is zero"),
+        (lambda own, x: times(x, 1.0001), "the gradient of the input is 1.0001 times"),
+        (lambda own, x: times(own["weight"], 0.5), "the gradient of the weight is 0.5 times"),
+        (lambda own, x: own["weight"].__setitem__((3, 4), np.nan), "the gradient of the weight is off by nan"),
+        (lambda own, x: x.__setitem__((0, 0, 0), np.inf), "the gradient of the input is off by inf"),
+        (lambda own, x: own["weight"].__setitem__(5, 0), "the gradient of the weight is off by"),
+        (lambda own, x: own.update(weight=own["weight"][:, :-1]), "the gradient of the weight has shape (97, 96)"),
     ],
 )
 def test_each_wrong_gradient_is_one_finding(spoil, words):
-    call = Call()
-    spoil(call.gradients)
+    call = Right()
+    spoil(call.gradients.parameters["linear1"], call.gradients.input)
     with np.errstate(invalid="ignore"):
         assert words in call.finding()
 
 
 def test_an_input_gradient_that_is_not_asked_for_is_not_missed():
-    call = Call()
+    call = Right()
     call.gradients.input = None
     assert call.verdict().passed
 
 
 def test_the_layer_of_a_wrong_gradient_is_named():
-    call = Call(replace(CASE, layers=2))
-    call.gradients.weights[1] *= np.float32(1.001)
+    call = Right(replace(CASE, layers=2))
+    call.gradients.parameters["linear2"]["weight"] *= np.float32(1.001)
     assert "the gradient of the weight of layer 2 is 1.001 times" in call.finding()
 
 
 def test_gradients_just_inside_and_outside_the_limit():
     for factor, passes in ((1 + 0.9e-5, True), (1 + 1.2e-5, False)):
-        call = Call()
-        call.gradients.biases[0] = (call.gradients.biases[0].astype(np.float64) * factor).astype(np.float32)
+        call = Right()
+        own = call.gradients.parameters["linear1"]
+        own["bias"] = (own["bias"].astype(np.float64) * factor).astype(np.float32)
         assert call.verdict().passed is passes
 
 
 def test_neurons_without_upstream_gradient_must_have_none():
-    call = Call(Case("any", neurons=2100, time_steps=5, batch=2), gains=[1.2])
+    call = Right(SAMPLED, gains=1.2)
     other = next(n for n in range(2100) if n not in call.problem.rows)
-    weight(call)[other, 0] = 1e-3
+    call.gradients.parameters["linear1"]["weight"][other, 0] = 1e-3
     assert "the gradient of the weight is not zero for neurons without upstream gradient" in call.finding()
+
+
+# -- networks -----------------------------------------------------------------------------------------------------
+
+CONTRACT = Case("any", workload="contract", time_steps=5, batch=3)
+
+
+def judged(call, output=None, statistics=None):
+    given = Call(call.problem.input, call.spikes, output, call.gradients, statistics)
+    return judge(call.problem, given, call.limits).findings
+
+
+def test_the_right_network_passes_with_its_output_and_its_statistics():
+    call = Right(CONTRACT)
+    before = {name: {"mean": np.zeros(4, np.float32), "variance": np.ones(4, np.float32)} for name in ("norm1", "norm2", "norm3")}
+    after = {n: {k: 0.9 * before[n][k] + 0.1 * value for k, value in own.items()} for n, own in call.run.statistics.items()}
+    assert judged(call, call.run.values["mean1"].astype(np.float32), (before, after)) == []
+    for name, words in (("norm1", "mean of norm1 is zero"), ("norm3", "variance of norm3 is off by")):
+        findings = judged(call, statistics=(before, {**after, name: before[name]}))
+        assert len(findings) == 2 and any(f"the running {words}" in finding for finding in findings)
+    assert "the running mean of norm1 is missing" in judged(call, statistics=(before, {}))
+
+
+@pytest.mark.parametrize("neuron", ["neuron1", "neuron2"])
+def test_wrong_decisions_are_placed_at_their_neuron_and_what_is_before_it(neuron):
+    call = Right(CONTRACT)
+    call.spikes[neuron][-1, 0, 1, 2, 3] = 1 - call.spikes[neuron][-1, 0, 1, 2, 3]
+    call.gradients = None
+    (finding,) = [finding for finding in judged(call) if f"in {neuron}, behind" in finding]
+    assert "neuron (1, 2, 3): v = " in finding
+
+
+def test_a_wrong_output_is_a_finding():
+    call = Right(CONTRACT)
+    output = call.run.values["mean1"].astype(np.float32)
+    assert judged(call, 2 * output) == ["the output, of mean1, is 2 times the right one (relative L2, allowed 2.0e-05)"]
+    assert judged(call, output[:, :, :-1]) == ["the output has shape (1, 3, 6), not (T, B, N) = (1, 3, 7)"]
+
+
+def test_shapes_are_looked_at_before_the_oracle_runs(monkeypatch):
+    """A pool before the neuron has another shape, on which the oracle would trip."""
+    call = Right(CONTRACT)
+    call.spikes["neuron1"] = call.spikes["neuron1"][..., ::2, ::2]
+    del call.spikes["neuron2"]
+    monkeypatch.setattr(oracle, "forward", None)
+    assert judged(call) == [
+        "spikes of neuron1 have shape (5, 3, 4, 5, 6), not (T, B, C, H, W) = (5, 3, 4, 9, 11)",
+        "spikes of neuron2 are missing",
+    ]
+
+
+def test_of_many_wrong_gradients_those_nearest_to_the_output_are_named():
+    call = Right(CONTRACT)
+    for arrays in call.gradients.parameters.values():
+        for name in arrays:
+            arrays[name] = arrays[name] * np.float32(2)
+    findings = judged(call)
+    assert len(findings) == 4 and findings[-1].endswith("more gradients")
+    assert "bias of linear1 is 2 times" in findings[0]
+
+
+@pytest.mark.parametrize("workload", ["recurrent", "potentials"])
+def test_gradients_of_the_other_neurons_are_named(workload):
+    call = Right(replace(CASE, workload=workload))
+    assert judged(call) == []
+    node, key = {"recurrent": ("neuron1", "recurrent"), "potentials": ("linear2", "weight")}[workload]
+    call.gradients.parameters[node][key] = call.gradients.parameters[node][key] * np.float32(0.5)
+    words = "recurrent weight of neuron1" if workload == "recurrent" else "weight of linear2"
+    assert judged(call)[0].startswith(f"the gradient of the {words} is 0.5 times the right one")

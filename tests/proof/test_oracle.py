@@ -1,157 +1,109 @@
-"""The float64 oracle against hand-computed traces and against autograd of a loop written independently of it."""
+"""The float64 oracle of whole networks against autograd of the same networks in torch."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from support.autograd import value_of
+from support.networks import TINY
+from support.proofs import problem_of
 
 from snnbench.adapters.base.case import Case
-from snnbench.kernels.spec import NEURONS, RESETS, SURROGATES, NeuronSpec
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.problem import calibrate, generate
 
-SIZES = (37, 3, 97)
-
-SLOPES = {
-    "superspike": lambda u, k: (1 + k * u.abs()).pow(-2),
-    "atan": lambda u, k: 1 / (1 + (torch.pi * k * u).square()),
-    "sigmoid": lambda u, k: k * torch.sigmoid(k * u) * torch.sigmoid(-k * u),
-    "triangle": lambda u, k: torch.relu(1 - k * u.abs()),
-    "rectangle": lambda u, k: k * (u.abs() < 1 / (2 * k)).to(u.dtype),
-    "exponential": lambda u, k: k / 2 * (-k * u.abs()).exp(),
-    "straight-through": lambda u, k: torch.ones_like(u),
-}
+CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
 
-def currents_of(seed, scale=1.0):
-    return scale * np.random.default_rng(seed).standard_normal(SIZES)
+def windows(stride, padding):
+    """Convolutions with bias and both pools, every window reaching over the edge where there is padding."""
+    sizes = {"kernel": 3, "stride": stride, "padding": padding}
+    return Network(
+        (2, 9, 11),
+        (
+            Node("conv1", "conv", (INPUT,), {"outputs": 3, **sizes}),
+            Node("neuron1", "neuron", ("conv1",), {"neuron": NeuronSpec()}),
+            Node("pool1", "avg_pool", ("neuron1",), {"kernel": 2, "stride": 1, "padding": padding}),
+            Node("norm1", "norm", ("pool1",), {"epsilon": 1e-3}),
+            Node("pool2", "max_pool", ("norm1",), {"kernel": 2, "stride": 2, "padding": padding}),
+        ),
+    )
 
 
-def loop(spec, currents):
-    """The recurrence in torch. A straight line through v with slope σ' stands for the spike, so autograd does the rest."""
-    after, spikes = torch.zeros_like(currents[0]), []
-    for current in currents:
-        v = spec.decay * after + current
-        fixed = v.detach()
-        count = torch.floor(fixed / spec.threshold).clamp(0, spec.max_spikes)
-        s = count + SLOPES[spec.surrogate](fixed - spec.threshold, spec.slope) * (v - fixed)
-        spikes.append(s)
-        s = s.detach() if spec.detach_reset else s
-        after = {
-            "soft": lambda: v - spec.threshold * s,
-            "hard": lambda: v * (1 - s),
-            "none": lambda: v,
-            "soft-undecayed": lambda: v - spec.threshold / spec.decay * s,
-            "hard-straight": lambda: v - (v * s).detach(),
-        }[spec.reset]()
-    return torch.stack(spikes)
-
-
-@pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize("detached", [False, True], ids=["attached", "detached"])
-@pytest.mark.parametrize("reset", RESETS)
-def test_gradient_is_that_of_autograd(reset, detached, surrogate):
-    spec = NeuronSpec(reset, detached, decay=0.9, threshold=0.7, surrogate=surrogate, slope=1.3)
-    values, upstream = currents_of(0), currents_of(1)
-    currents = torch.tensor(values, requires_grad=True)
-    expected = loop(spec, currents)
-    expected.backward(torch.tensor(upstream))
-    v, spikes = oracle.run(spec, values)
-    np.testing.assert_array_equal(spikes, expected.detach().numpy())
-    gradient = oracle.run_backward(spec, v, spikes, upstream)
-    np.testing.assert_allclose(gradient, currents.grad.numpy(), rtol=1e-10, atol=1e-10)
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(
-    decay=st.floats(0.05, 1),
-    threshold=st.floats(0.2, 3),
-    slope=st.floats(0.1, 20),
-    max_spikes=st.integers(1, 4),
-    reset=st.sampled_from(["soft", "none", "soft-undecayed"]),
-    seed=st.integers(0, 1000),
-)
-def test_gradient_of_any_constants_and_counts(decay, threshold, slope, max_spikes, reset, seed):
-    spec = NeuronSpec(reset, decay=decay, threshold=threshold, slope=slope, max_spikes=max_spikes)
-    values, upstream = currents_of(seed, 2.0), currents_of(seed + 1)
-    currents = torch.tensor(values, requires_grad=True)
-    expected = loop(spec, currents)
-    expected.backward(torch.tensor(upstream))
-    v, spikes = oracle.run(spec, values)
-    np.testing.assert_array_equal(spikes, expected.detach().numpy())
-    np.testing.assert_allclose(oracle.run_backward(spec, v, spikes, upstream), currents.grad.numpy(), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("reset", "potentials", "spikes"),
-    [
-        ("soft", [0.75, 1.125, 0.8125, 1.15625], [0, 1, 0, 1]),
-        ("hard", [0.75, 1.125, 0.75, 1.125], [0, 1, 0, 1]),
-        ("hard-straight", [0.75, 1.125, 0.75, 1.125], [0, 1, 0, 1]),
-        ("none", [0.75, 1.125, 1.3125, 1.40625], [0, 1, 1, 1]),
-        ("soft-undecayed", [0.75, 1.125, 0.3125, 0.90625], [0, 1, 0, 0]),
-    ],
-)
-def test_a_trace_computed_by_hand(reset, potentials, spikes):
-    v, s = oracle.run(NeuronSpec(reset, decay=0.5), np.full((4, 1, 1), 0.75))
-    assert v.ravel().tolist() == potentials
-    assert s.ravel().tolist() == spikes
-
-
-def test_a_potential_on_the_threshold_fires_and_counts_are_clipped():
-    v = np.array([0.999, 1.0, 2.0, 3.5, -4.0])
-    assert oracle.fires(NeuronSpec(), v).tolist() == [0, 1, 1, 1, 0]
-    assert oracle.fires(NeuronSpec(max_spikes=2), v).tolist() == [0, 1, 2, 2, 0]
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(reset=st.sampled_from(RESETS), decay=st.floats(0.1, 1), seed=st.integers(0, 1000))
-def test_forced_on_its_own_spikes_it_is_the_free_one(reset, decay, seed):
-    spec, currents = NeuronSpec(reset, decay=decay), currents_of(seed)
-    v, spikes = oracle.run(spec, currents)
-    for free, forced in zip((v, spikes), oracle.run(spec, currents, spikes), strict=True):
-        np.testing.assert_array_equal(free, forced)
-
-
-@pytest.mark.parametrize("reset", ["soft", "hard", "soft-undecayed"])
-def test_a_forced_flip_is_one_wrong_decision_and_touches_only_later_steps_of_its_neuron(reset):
-    spec, currents = NeuronSpec(reset), currents_of(3)
-    v, spikes = oracle.run(spec, currents)
-    flipped = spikes.copy()
-    flipped[10, 1, 5] = 1 - flipped[10, 1, 5]
-    forced, expected = oracle.run(spec, currents, flipped)
-    touched = np.argwhere(forced != v)
-    assert len(touched) and (touched[:, 1:] == [1, 5]).all() and touched[:, 0].min() == 11
-    assert expected[10, 1, 5] != flipped[10, 1, 5]
-    np.testing.assert_array_equal(expected[:10], spikes[:10])
+def assert_same_as_autograd(network, parameters, x, upstream):
+    """Values and all gradients agree to a relative L2 error of 1e-12."""
+    leaves = {
+        n: {k: torch.tensor(a, dtype=torch.float64, requires_grad=True) for k, a in p.items()} for n, p in parameters.items()
+    }
+    leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    value = value_of(network, leaves, leaf)
+    value.backward(torch.tensor(upstream, dtype=torch.float64))
+    run = oracle.forward(network, parameters, x)
+    gradients = oracle.backward(network, parameters, run, upstream)
+    pairs = [(run.values[network.output.name], value.detach()), (gradients.input, leaf.grad)]
+    pairs += [(array, leaves[n][k].grad) for n, arrays in gradients.parameters.items() for k, array in arrays.items()]
+    assert len(pairs) == 2 + sum(len(arrays) for arrays in parameters.values())
+    for ours, theirs in pairs:
+        assert np.linalg.norm(ours - theirs.numpy()) <= 1e-12 * np.linalg.norm(theirs)
+    return run, gradients
 
 
 @pytest.mark.parametrize("neuron", NEURONS)
-def test_gradients_of_a_stack_are_those_of_autograd(neuron):
-    case = Case("any", neuron=NEURONS[neuron], neurons=97, time_steps=37, batch=3, layers=2)
-    problem = generate(case, calibrate(case))
-    layers = oracle.forward(problem, problem.input)
-    borders = [layer.expected for layer in layers]
-    given_back = oracle.backward(problem, problem.input, borders, layers, problem.upstream)
-
-    leaf = lambda array: torch.tensor(array, dtype=torch.float64, requires_grad=True)
-    x, weights, biases = leaf(problem.input), [leaf(w) for w in problem.weights], [leaf(b) for b in problem.biases]
-    spikes = x
-    for weight, bias in zip(weights, biases, strict=True):
-        spikes = loop(problem.spec, spikes @ weight.T + bias)
-    spikes.backward(torch.tensor(problem.upstream, dtype=torch.float64))
-    np.testing.assert_allclose(given_back, x.grad, rtol=1e-9, atol=1e-9)
-    for layer, weight, bias in zip(layers, weights, biases, strict=True):
-        np.testing.assert_allclose(layer.weight_gradient, weight.grad, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(layer.bias_gradient, bias.grad, rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize(
+    "changes",
+    [{"layers": 2}, {"workload": "contract", **TINY}, {"workload": "recurrent"}, {"workload": "potentials"}],
+    ids=lambda changes: changes.get("workload", "linear-lif"),
+)
+def test_values_and_gradients_are_those_of_autograd(neuron, changes):
+    problem = problem_of(replace(CASE, neuron=NEURONS[neuron], **changes))
+    run, gradients = assert_same_as_autograd(problem.network, problem.parameters, problem.input, problem.upstream)
+    assert all(0.05 < spikes.mean() < 0.6 for spikes in run.spikes.values())
+    assert all(array.any() for arrays in gradients.parameters.values() for array in arrays.values())
 
 
-def test_the_gradient_test_would_see_a_wrong_slope():
-    spec, currents, upstream = NeuronSpec(), currents_of(0), currents_of(1)
-    v, spikes = oracle.run(spec, currents)
-    right = oracle.run_backward(spec, v, spikes, upstream)
-    wrong = oracle.run_backward(replace(spec, slope=1.0001), v, spikes, upstream)
-    assert np.linalg.norm(wrong - right) > 1e-5 * np.linalg.norm(right)
+@pytest.mark.parametrize(("stride", "padding"), [(1, 0), (1, 1), (2, 1), (3, 0)])
+def test_windows_of_every_stride_and_padding(stride, padding):
+    network, random = windows(stride, padding), np.random.default_rng(0)
+    parameters = {n: {k: random.standard_normal(s) for k, s in p.items()} for n, p in network.parameters.items()}
+    upstream = random.standard_normal((5, 3, *network.shapes["pool2"]))
+    assert_same_as_autograd(network, parameters, random.standard_normal((5, 3, 2, 9, 11)), upstream)
+
+
+def test_of_equal_values_in_a_pool_the_first_in_row_major_order_has_the_gradient():
+    network = Network((1, 2, 2), (Node("pool1", "max_pool", (INPUT,), {"kernel": 2, "stride": 2}),))
+    x = np.array([0.0, 1, 1, 1]).reshape(1, 1, 1, 2, 2)
+    gradients = oracle.backward(network, {}, oracle.forward(network, {}, x), np.ones((1, 1, 1, 1, 1)))
+    assert gradients.input.ravel().tolist() == [0, 1, 0, 0]
+
+
+def test_statistics_of_a_norm_have_the_unbiased_variance():
+    problem = problem_of(replace(CASE, workload="contract", **TINY))
+    run = oracle.forward(problem.network, problem.parameters, problem.input)
+    seen = run.values["conv1"]
+    np.testing.assert_allclose(run.statistics["norm1"]["mean"], seen.mean(axis=(0, 1, 3, 4)))
+    np.testing.assert_allclose(run.statistics["norm1"]["variance"], seen.var(axis=(0, 1, 3, 4), ddof=1))
+
+
+@pytest.mark.parametrize("workload", ["linear-lif", "contract", "recurrent", "potentials"])
+def test_forced_on_its_own_spikes_it_is_the_free_one(workload):
+    problem = problem_of(replace(CASE, workload=workload, **(TINY if workload == "contract" else {})))
+    free = oracle.forward(problem.network, problem.parameters, problem.input)
+    forced = oracle.forward(problem.network, problem.parameters, problem.input, free.spikes)
+    for name, value in free.values.items():
+        np.testing.assert_array_equal(forced.values[name], value)
+
+
+def test_a_forced_flip_does_not_change_what_later_neurons_are_judged_by():
+    """A recurrent neuron takes the framework's own spike back, and decides by it."""
+    problem = problem_of(replace(CASE, workload="recurrent"))
+    free = oracle.forward(problem.network, problem.parameters, problem.input)
+    spikes = {name: array.copy() for name, array in free.spikes.items()}
+    spikes["neuron1"][10, 1, 5] = 1 - spikes["neuron1"][10, 1, 5]
+    forced = oracle.forward(problem.network, problem.parameters, problem.input, spikes)
+    changed = np.argwhere(forced.potentials["neuron1"] != free.potentials["neuron1"])
+    assert changed[:, 0].min() == 11 and {tuple(place) for place in changed[changed[:, 0] == 11]} == {
+        (11, 1, n) for n in range(11)
+    }
+    np.testing.assert_array_equal(forced.values["neuron1"], spikes["neuron1"])

@@ -4,124 +4,132 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from support.networks import TINY, network_of
+from support.proofs import gains_of, problem_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.problem import calibrate, generate, problem_id, proved, small
+from snnbench.proof.calibration import calibrate
+from snnbench.proof.problem import alone, is_chain, places, problem_id, scaled_nodes
 from snnbench.proof.rounding import round_to
+from snnbench.workloads import WORKLOADS
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
 
-def made(case):
-    return generate(case, calibrate(case))
-
-
 def arrays(problem):
-    return [*problem.weights, *problem.biases, problem.input, problem.other_input, problem.upstream]
+    parameters = [array for arrays in problem.parameters.values() for array in arrays.values()]
+    return [*parameters, problem.input, problem.other_input, problem.upstream]
 
 
 def free(problem):
-    return oracle.forward(problem, problem.input)
+    return oracle.forward(problem.network, problem.parameters, problem.input)
+
+
+def rates(problem):
+    return {name: spikes.mean() for name, spikes in free(problem).spikes.items()}
 
 
 def test_it_is_reproducible_and_another_seed_is_another_problem():
-    for one, same, other in zip(*(arrays(made(replace(CASE, seed=seed))) for seed in (5, 5, 6)), strict=True):
+    for one, same, other in zip(*(arrays(problem_of(replace(CASE, seed=seed))) for seed in (5, 5, 6)), strict=True):
         np.testing.assert_array_equal(one, same)
         assert one.dtype == np.float32
         assert not np.array_equal(one, other)
 
 
 def test_the_two_inputs_differ_and_the_layers_differ():
-    problem = made(replace(CASE, layers=2))
+    problem = problem_of(replace(CASE, layers=2))
     assert not np.array_equal(problem.input, problem.other_input)
-    assert abs(np.corrcoef(problem.weights[0].ravel(), problem.weights[1].ravel())[0, 1]) < 0.05
+    assert abs(np.corrcoef(*(problem.parameters[name]["weight"].ravel() for name in ("linear1", "linear2")))[0, 1]) < 0.05
 
 
 @pytest.mark.parametrize("change", [{"batch": 7}, {"time_steps": 90}, {"framework": "other"}, {"mode": "compile"}])
 def test_weights_do_not_depend_on(change):
-    one, other = generate(CASE, [1.3]), generate(replace(CASE, **change), [1.3])
-    np.testing.assert_array_equal(one.weights[0], other.weights[0])
-    np.testing.assert_array_equal(one.biases[0], other.biases[0])
+    one, other = (problem_of(case, 1.3).parameters["linear1"] for case in (CASE, replace(CASE, **change)))
+    for name in ("weight", "bias"):
+        np.testing.assert_array_equal(one[name], other[name])
 
 
 def test_the_gain_is_a_factor_of_weight_and_bias_and_all_resets_share_it():
-    one, twice = generate(CASE, [1.0]), generate(CASE, [2.0])
-    np.testing.assert_array_equal(twice.weights[0], 2 * one.weights[0])
-    np.testing.assert_array_equal(twice.biases[0], 2 * one.biases[0])
-    assert len({tuple(calibrate(replace(CASE, neuron=CASE.neuron.with_reset(reset)))) for reset in ("soft", "hard", "none")}) == 1
+    one, twice = (problem_of(CASE, gain).parameters["linear1"] for gain in (1.0, 2.0))
+    for name in ("weight", "bias"):
+        np.testing.assert_array_equal(twice[name], 2 * one[name])
+    resets = [replace(CASE, neuron=CASE.neuron.with_reset(reset)) for reset in ("soft", "hard", "none")]
+    assert len({tuple(gains_of(case).values()) for case in resets}) == 1
 
 
 @pytest.mark.parametrize("input", ["spikes", "dense"])
 @pytest.mark.parametrize("workload", ["linear-lif", "lif"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_small_problem_fires_at_fifteen_percent(seed, workload, input):
-    rate = free(made(replace(CASE, seed=seed, workload=workload, input=input)))[0].expected.mean()
+    rate = rates(problem_of(replace(CASE, seed=seed, workload=workload, input=input)))["neuron1"]
     assert 0.145 <= rate <= 0.155
 
 
 @pytest.mark.parametrize("neuron", [NeuronSpec(), NeuronSpec(decay=0.2, threshold=0.3), NeuronSpec(decay=1.0)])
 def test_the_rate_beyond_the_calibrated_part(neuron):
     case = Case("any", neuron=neuron, neurons=600, time_steps=130, batch=6, layers=2)
-    for layer in free(made(case)):
-        assert 0.13 <= layer.expected.mean() <= 0.17
+    for rate in rates(problem_of(case)).values():
+        assert 0.13 <= rate <= 0.17
 
 
 @pytest.mark.parametrize("neuron", ["hard", "none"])
 def test_other_resets_fire_between_one_and_sixty_percent(neuron):
-    assert 0.01 < free(made(replace(CASE, neuron=NEURONS[neuron])))[0].expected.mean() < 0.6
+    assert 0.01 < rates(problem_of(replace(CASE, neuron=NEURONS[neuron])))["neuron1"] < 0.6
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("neuron", ["soft", "hard", "none"])
 def test_several_potentials_pass_twice_the_threshold(neuron, seed):
-    problem = made(small(replace(CASE, neuron=NEURONS[neuron], seed=seed, input="dense")))
-    assert np.count_nonzero(free(problem)[0].v >= 2) >= 20
+    problem = problem_of(replace(CASE, neuron=NEURONS[neuron], seed=seed))
+    assert np.count_nonzero(free(problem).potentials["neuron1"] >= 2) >= 20
 
 
 def test_up_to_2048_neurons_all_are_judged():
-    assert generate(Case("any", neurons=2048, time_steps=2, batch=1), [1.0]).rows is None
+    assert problem_of(Case("any", neurons=2048, time_steps=2, batch=1), 1.0).rows is None
 
 
 def test_of_more_neurons_a_stratified_sample_is_judged():
     case = Case("any", neurons=2500, time_steps=3, batch=2)
-    problem = generate(case, [1.0])
+    problem = problem_of(case, 1.0)
     rows = problem.rows
     assert rows[0] == 0 and rows[-1] == 2499
     assert 200 <= len(rows) <= 258 and (np.diff(rows) > 0).all() and np.diff(rows).max() <= 2 * 2500 / 256 + 2
     others = np.delete(problem.upstream, rows, axis=2)
     assert not others.any() and problem.upstream[:, :, rows].all()
-    part = problem.judged_part()
-    np.testing.assert_array_equal(part.weights[0], problem.weights[0][rows])
-    np.testing.assert_array_equal(part.biases[0], problem.biases[0][rows])
-    np.testing.assert_array_equal(generate(case, [1.0]).rows, rows)
+    part = alone(problem, "neuron1", problem.input, problem.other_input, rows)
+    for name in ("weight", "bias"):
+        np.testing.assert_array_equal(part.parameters["linear1"][name], problem.parameters["linear1"][name][rows])
+    np.testing.assert_array_equal(part.upstream, problem.upstream[:, :, rows])
+    np.testing.assert_array_equal(problem_of(case, 1.0).rows, rows)
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
 def test_short_formats_hold_every_number(precision):
-    for array, exact in zip(*(arrays(made(replace(CASE, precision=p, input="dense"))) for p in (precision, "fp32")), strict=True):
+    for array, exact in zip(
+        *(arrays(problem_of(replace(CASE, precision=p, input="dense"))) for p in (precision, "fp32")), strict=True
+    ):
         np.testing.assert_array_equal(round_to(array, precision), array)
         assert not np.array_equal(array, exact)
         np.testing.assert_allclose(array, exact, rtol=2**-8, atol=1e-7)
 
 
 def test_fp32_numbers_are_not_rounded():
-    weight = made(CASE).weights[0]
+    weight = problem_of(CASE).parameters["linear1"]["weight"]
     assert (round_to(weight, "tf32") != weight).mean() > 0.9
 
 
 def test_inputs_are_events_or_dense_numbers():
-    events, dense = made(CASE).input, made(replace(CASE, input="dense")).input
+    events, dense = problem_of(CASE).input, problem_of(replace(CASE, input="dense")).input
     assert set(np.unique(events)) == {0, 1} and 0.27 < events.mean() < 0.33
     assert dense.min() >= 0 and dense.max() < 1 and 0.47 < dense.mean() < 0.53
 
 
 def test_without_bias_or_weights():
-    assert made(replace(CASE, bias=False)).biases == [None]
-    currents = made(replace(CASE, workload="lif"))
-    assert currents.weights == [] and currents.inputs == 1 and currents.input.min() < 0
-    assert made(CASE).inputs == made(CASE).neurons == 97
+    assert problem_of(replace(CASE, bias=False)).parameters["linear1"].keys() == {"weight"}
+    currents = problem_of(replace(CASE, workload="lif"))
+    assert currents.parameters == {} and currents.input.min() < 0
 
 
 def test_the_identity_depends_on_what_the_numbers_depend_on():
@@ -134,8 +142,63 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
 
 
 def test_wide_stacks_are_proved_at_2048():
-    wide = Case("any", neurons=4096)
+    wide, proved = Case("any", neurons=4096), WORKLOADS["linear-lif"].proved_case
     assert proved(wide) == wide
     assert proved(replace(wide, layers=2)).neurons == 2048
     assert proved(replace(wide, layers=2, neurons=100)).neurons == 100
-    assert small(wide).neurons == 97 and small(wide).time_steps == 37 and small(wide).batch == 3
+    alone = replace(wide, workload="lif")
+    assert WORKLOADS["lif"].proved_case(alone) == alone
+
+
+@pytest.mark.parametrize("workload", ["linear-lif", "lif"])
+def test_every_proof_begins_at_37_steps_3_items_and_97_neurons(workload):
+    small = WORKLOADS[workload].small_case(Case("any", workload=workload, neurons=4096, input="dense"))
+    assert (small.time_steps, small.batch, small.neurons, small.input) == (37, 3, 97, "spikes")
+
+
+# -- networks -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workload", ["contract", "recurrent", "potentials"])
+@pytest.mark.parametrize("neuron", [NeuronSpec(), NeuronSpec(decay=0.5, threshold=0.4)])
+def test_every_neuron_of_a_network_is_calibrated(workload, neuron):
+    """A network as tiny as the contract's has a few hundred spikes, and rates as coarse."""
+    problem = problem_of(replace(CASE, workload=workload, neuron=neuron, **(TINY if workload == "contract" else {})))
+    assert list(rates(problem)) == ["neuron1", "neuron2"]
+    for rate in rates(problem).values():
+        assert 0.12 <= rate <= 0.2
+
+
+def test_a_gain_scales_the_last_parameters_on_every_way_to_its_neuron():
+    network = network_of(replace(CASE, workload="contract"))
+    assert scaled_nodes(network, "neuron1") == {"norm1"}
+    assert scaled_nodes(network, "neuron2") == {"norm2", "norm3"}
+    assert scaled_nodes(network_of(replace(CASE, workload="recurrent")), "neuron1") == {"linear1", "neuron1"}
+    assert scaled_nodes(network_of(replace(CASE, workload="lif")), "neuron1") == {"input"}
+
+
+def test_a_node_behind_the_last_neuron_has_no_gain():
+    case = replace(CASE, workload="contract", **TINY)
+    one, twice = (problem_of(case, gain).parameters for gain in (1.0, 2.0))
+    np.testing.assert_array_equal(one["linear1"]["weight"], twice["linear1"]["weight"])
+    np.testing.assert_array_equal(2 * one["norm2"]["bias"], twice["norm2"]["bias"])
+
+
+def test_upstream_has_the_shape_of_the_output():
+    assert problem_of(replace(CASE, workload="contract", **TINY)).upstream.shape == (1, 3, 7)
+
+
+def test_layers_are_counted_in_chains_only():
+    stack, contract = network_of(replace(CASE, layers=2)), network_of(replace(CASE, workload="contract"))
+    assert is_chain(stack) and not is_chain(contract) and not is_chain(network_of(replace(CASE, workload="recurrent")))
+    assert places(stack) == {"linear1": "layer 1", "neuron1": "layer 1", "linear2": "layer 2", "neuron2": "layer 2"}
+    assert places(contract)["norm1"] == "norm1"
+    assert set(places(network_of(CASE)).values()) == {""}
+
+
+def test_what_lies_before_a_neuron_is_computed_once(monkeypatch):
+    """Calibrating a deep network neuron by neuron from its input took minutes."""
+    computed, compute = [], oracle.compute
+    monkeypatch.setattr(oracle, "compute", lambda run, node, *rest: (computed.append(node.name), compute(run, node, *rest)))
+    calibrate(replace(CASE, workload="contract", **TINY), network_of(replace(CASE, workload="contract")))
+    assert computed.count("conv1") == computed.count("norm2") == computed.count("neuron1") == 1

@@ -1,19 +1,16 @@
 """The proof must be able to fail: every wrong adapter is rejected with a message that names what is wrong with it."""
 
-import functools
 import importlib.util
-import threading
 import tomllib
 
 import pytest
 import torch
 from support.paths import WRONG
+from support.proofs import proof_of
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS
-from snnbench.proof.problem import calibrate
-from snnbench.proof.stages import prove
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
@@ -34,27 +31,15 @@ def case_of(name, neuron, layers=1):
     return Case(name, neuron=NEURONS[neuron], neurons=130, time_steps=40, batch=4, layers=layers)
 
 
-@functools.cache
-def gains_of(neuron, layers):
-    return calibrate(case_of("any", neuron, layers))
-
-
-def wait_for_writers(seconds):
-    """In place of a sleep: the asynchronous adapter's threads have written when they have ended."""
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join()
-
-
-def proof_of(reference, neuron, layers=1):
+def proof_of_wrong(reference, neuron, layers=1):
     source, _, name = reference.rpartition(":")
     adapter = registry.load(f"{WRONG / source}:{name}" if source.endswith(".py") and "/" not in source else reference)
-    return prove(adapter, case_of(adapter.name, neuron, layers), gains_of(neuron, layers), sleep=wait_for_writers)
+    return proof_of(adapter, case_of(adapter.name, neuron, layers))
 
 
 @pytest.mark.parametrize(("fault", "neuron"), PLANTED, ids=lambda value: value)
 def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
-    proof = proof_of(fault, neuron)
+    proof = proof_of_wrong(fault, neuron)
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
 
@@ -62,7 +47,7 @@ def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
 @pytest.mark.parametrize("neuron", KINDS)
 @pytest.mark.parametrize("fault", STACKS)
 def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
-    proof = proof_of(fault, neuron, layers=3)
+    proof = proof_of_wrong(fault, neuron, layers=3)
     assert not proof.passed
     assert STACKS[fault] in proof.reason
 
@@ -70,7 +55,7 @@ def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
 @pytest.mark.parametrize("neuron", KINDS)
 @pytest.mark.parametrize("reference", [*TABLE["right"], registry.BUILT_IN["torch"]])
 def test_a_right_adapter_passes_every_stage(reference, neuron):
-    proof = proof_of(reference, neuron)
+    proof = proof_of_wrong(reference, neuron)
     assert proof.passed, proof.reason
     assert [stage.name for stage in proof.stages] == [
         "small problem, fp32, spikes",
@@ -92,9 +77,9 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
 
 
 def test_a_fault_that_shows_only_at_the_own_size_is_found_there():
-    proof = proof_of("output.py:RightBelow128", "soft")
+    proof = proof_of_wrong("output.py:RightBelow128", "soft")
     assert [stage.verdict.passed for stage in proof.stages] == [True, True, False]
 
 
 def test_the_first_failing_stage_ends_the_proof():
-    assert len(proof_of("output.py:Silent", "soft").stages) == 1
+    assert len(proof_of_wrong("output.py:Silent", "soft").stages) == 1

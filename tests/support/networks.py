@@ -8,7 +8,8 @@ TINY = {"time_steps": 5, "batch": 3}
 
 
 def contract(case: Case) -> Network:
-    """conv – norm – neuron – max_pool – conv – norm – add (the pool is the shortcut) – neuron – flatten – linear – mean_time."""
+    """conv – norm – neuron – max_pool – conv – norm – add – neuron – flatten – linear – mean_time. The shortcut is the pool
+    behind a norm of its own: spikes as they are would make the second neuron fire."""
     spiking = {"neuron": case.neuron}
     return Network(
         (2, 9, 11),
@@ -19,7 +20,8 @@ def contract(case: Case) -> Network:
             Node("pool1", "max_pool", ("neuron1",), {"kernel": 3, "stride": 2, "padding": 1}),
             Node("conv2", "conv", ("pool1",), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}),
             Node("norm2", "norm", ("conv2",)),
-            Node("add1", "add", ("norm2", "pool1")),
+            Node("norm3", "norm", ("pool1",)),
+            Node("add1", "add", ("norm2", "norm3")),
             Node("neuron2", "neuron", ("add1",), spiking),
             Node("flatten1", "flatten", ("neuron2",)),
             Node("linear1", "linear", ("flatten1",), {"outputs": 7}),

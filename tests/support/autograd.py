@@ -1,0 +1,63 @@
+"""The networks of the proof in torch, float64: written independently of the oracle, so that autograd can judge it."""
+
+import torch
+
+SLOPES = {
+    "superspike": lambda u, k: (1 + k * u.abs()).pow(-2),
+    "atan": lambda u, k: 1 / (1 + (torch.pi * k * u).square()),
+    "sigmoid": lambda u, k: k * torch.sigmoid(k * u) * torch.sigmoid(-k * u),
+    "triangle": lambda u, k: torch.relu(1 - k * u.abs()),
+    "rectangle": lambda u, k: k * (u.abs() < 1 / (2 * k)).to(u.dtype),
+    "exponential": lambda u, k: k / 2 * (-k * u.abs()).exp(),
+    "straight-through": lambda u, k: torch.ones_like(u),
+}
+
+
+def loop(spec, currents, recurrent=None, potentials=False):
+    """The recurrence in torch. A straight line through v with slope σ' stands for the spike, so autograd does the rest."""
+    after, spikes, membrane = torch.zeros_like(currents[0]), [], []
+    for current in currents:
+        v = spec.decay * after + current
+        if recurrent is not None and spikes:
+            v = v + spikes[-1] @ recurrent.T
+        fixed = v.detach()
+        count = torch.floor(fixed / spec.threshold).clamp(0, spec.max_spikes)
+        s = count + SLOPES[spec.surrogate](fixed - spec.threshold, spec.slope) * (v - fixed)
+        spikes.append(s)
+        membrane.append(v)
+        s = s.detach() if spec.detach_reset else s
+        after = {
+            "soft": lambda: v - spec.threshold * s,
+            "hard": lambda: v * (1 - s),
+            "none": lambda: v,
+            "soft-undecayed": lambda: v - spec.threshold / spec.decay * s,
+            "hard-straight": lambda: v - (v * s).detach(),
+        }[spec.reset]()
+    return torch.stack(membrane if potentials else spikes)
+
+
+def value_of(network, parameters, x):
+    """The value of a network's last node; `parameters` are float64 tensors by node and name, x is (T, B, *features)."""
+    functional, values = torch.nn.functional, {"input": x}
+    for node in network.nodes:
+        own, options, before = parameters.get(node.name, {}), node.options, values[node.inputs[0]]
+        rows = before.flatten(0, 1)
+        if node.kind == "neuron":
+            values[node.name] = loop(options["neuron"], before, own.get("recurrent"), options["potentials"])
+            continue
+        if node.kind in ("add", "mean_time"):
+            values[node.name] = before + values[node.inputs[1]] if node.kind == "add" else before.mean(0, keepdim=True)
+            continue
+        window = [options.get(name) for name in ("kernel", "stride", "padding")]
+        value = {
+            "linear": lambda rows=rows, own=own: functional.linear(rows, own["weight"], own.get("bias")),
+            "conv": lambda rows=rows, own=own, w=window: functional.conv2d(rows, own["weight"], own.get("bias"), w[1], w[2]),
+            "norm": lambda rows=rows, own=own, o=options: functional.batch_norm(
+                rows, None, None, own["weight"], own["bias"], training=True, eps=o["epsilon"]
+            ),
+            "max_pool": lambda rows=rows, w=window: functional.max_pool2d(rows, *w),
+            "avg_pool": lambda rows=rows, w=window: functional.avg_pool2d(rows, *w),
+            "flatten": lambda rows=rows: rows.flatten(1),
+        }[node.kind]()
+        values[node.name] = value.unflatten(0, before.shape[:2])
+    return values[network.output.name]
