@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .case import Case
 from .network import INPUT, Network, Node
@@ -183,11 +184,11 @@ def _norm(options: Any) -> Callable[..., Any]:
 def _pool(options: Any, start: float, combine: Callable[..., Any]) -> Callable[[Value], Value]:
     window, stride = (1, 1, *(options["kernel"],) * 2), (1, 1, *(options["stride"],) * 2)
     padding = ((0, 0), (0, 0), *((options["padding"],) * 2,) * 2)
-    return lambda items: jax.lax.reduce_window(items, jnp.array(start, items.dtype), combine, window, stride, padding)
+    return lambda items: jax.lax.reduce_window(items, np.array(start, items.dtype), combine, window, stride, padding)
 
 
 def _max_pool(options: Any) -> Callable[..., Any]:
-    pool = _pool(options, -jnp.inf, jax.lax.max)
+    pool = _pool(options, -np.inf, jax.lax.max)
     return lambda own, x: _merged(pool, x)
 
 

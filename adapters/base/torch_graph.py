@@ -103,8 +103,13 @@ class GraphProgram(TorchProgram):
 
     def _capture(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
         """Capture a phase; its warm-ups leave no trace in running statistics."""
-        with torch.cuda.device(self.device), self.unchanged_statistics():
-            self.graphs[name] = Captured(work, warm_up, pool)
+
+        def untraced() -> None:
+            with self.unchanged_statistics():
+                warm_up()
+
+        with torch.cuda.device(self.device):
+            self.graphs[name] = Captured(work, untraced, pool)
 
     def _replay(self, name: str) -> Any:
         self.replayed = self.graphs[name]

@@ -171,12 +171,16 @@ class TorchProgram(Program):
 
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
-        """Running statistics are afterwards what they were before."""
-        buffers = [buffer for norm in self.network.norms().values() for buffer in norm.buffers()]
-        before = [buffer.clone() for buffer in buffers]
+        """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an earlier call may hold them."""
+        norms = list(self.network.norms().values())
+        before = [dict(norm.named_buffers()) for norm in norms]
+        for norm, buffers in zip(norms, before, strict=True):
+            for name, buffer in buffers.items():
+                setattr(norm, name, buffer.clone())
         yield
-        for buffer, values in zip(buffers, before, strict=True):
-            buffer.copy_(values)
+        for norm, buffers in zip(norms, before, strict=True):
+            for name, buffer in buffers.items():
+                setattr(norm, name, buffer)
 
     def compile_facts(self) -> dict[str, Any]:
         seconds = self.adapter.compile_seconds()

@@ -10,8 +10,8 @@ from numpy_network import NumpyNetwork, NumpyProgram, notes
 
 
 class NoisyProgram(NumpyProgram):
-    def load(self, weights, biases):
-        super().load(weights, biases)
+    def load(self, parameters):
+        super().load(parameters)
         for stream in (sys.stdout, sys.stderr):
             stream.write("progress " * 300_000)
 
@@ -24,8 +24,8 @@ class PrintsMegabytes(NumpyNetwork):
 class ForkingProgram(NumpyProgram):
     own_session = False
 
-    def load(self, weights, biases):
-        super().load(weights, biases)
+    def load(self, parameters):
+        super().load(parameters)
         if child := os.fork():
             with open(notes() / type(self).__name__, "a") as stream:
                 stream.write(f"{child}\n")
@@ -54,8 +54,9 @@ class LeavesADaemon(NumpyNetwork):
 
 
 def handed_out_early(result):
-    ready, result.borders[-1] = result.borders[-1], np.zeros_like(result.borders[-1])
-    threading.Timer(0.1, np.copyto, (result.borders[-1], ready)).start()
+    name, ready = list(result.borders.items())[-1]
+    result.borders[name] = np.zeros_like(ready)
+    threading.Timer(0.1, np.copyto, (result.borders[name], ready)).start()
     return result
 
 

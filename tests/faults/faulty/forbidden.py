@@ -9,8 +9,8 @@ from numpy_network import NumpyNetwork, NumpyProgram
 
 
 class PipProgram(NumpyProgram):
-    def load(self, weights, biases):
-        super().load(weights, biases)
+    def load(self, parameters):
+        super().load(parameters)
         with suppress(Exception):
             subprocess.run([sys.executable, "-m", "pip", "install", "something"])
 

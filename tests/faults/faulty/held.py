@@ -6,8 +6,8 @@ from numpy_network import NumpyNetwork, NumpyProgram, notes
 
 
 class HeldProgram(NumpyProgram):
-    def load(self, weights, biases):
-        super().load(weights, biases)
+    def load(self, parameters):
+        super().load(parameters)
         hold = notes() / f"hold-{self.case.neurons}"
         if hold.exists():
             (notes() / "held").touch()

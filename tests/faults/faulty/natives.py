@@ -2,9 +2,7 @@
 
 import torch
 
-from snnbench.adapters import TorchAdapter
-from snnbench.adapters.base.spikes import torch_spike
-from snnbench.adapters.base.time_loop import TimeLoop
+from snnbench.adapters import TimeLoop, TorchAdapter, torch_spike
 from snnbench.kernels.spec import NeuronSpec
 
 SPEC = NeuronSpec(decay=0.8, surrogate="atan")
@@ -39,11 +37,11 @@ class Right(TorchAdapter):
 
 
 class Around(torch.nn.Module):
-    """A neuron with something done to its currents or spikes; `kept` survives a call."""
+    """A neuron with something done to its currents or spikes; `remembered` survives a call."""
 
     def __init__(self, right, around):
         super().__init__()
-        self.right, self.around, self.kept = right, around, None
+        self.right, self.around, self.remembered = right, around, None
 
     def forward(self, currents):
         return self.around(self.right if not hasattr(self.around, "keeps") else self, currents)
@@ -67,9 +65,9 @@ class CarriedOver(Right):
 
         @keeps
         def around(module, currents):
-            start = None if module.kept is None else share * module.kept
+            start = None if module.remembered is None else share * module.remembered
             spikes, state = module.right.scan(currents, start)
-            module.kept = state.detach()
+            module.remembered = state.detach()
             return spikes
 
         return Around(Loop(), around)
@@ -92,8 +90,8 @@ class GraphKept(Right):
 
         @keeps
         def around(module, currents):
-            spikes, state = module.right.scan(currents, None if module.kept is None else 0 * module.kept)
-            module.kept = state
+            spikes, state = module.right.scan(currents, None if module.remembered is None else 0 * module.remembered)
+            module.remembered = state
             return spikes
 
         return Around(Loop(), around)
@@ -109,9 +107,9 @@ class FirstAnswerAgain(Right):
 
         @keeps
         def around(module, currents):
-            if module.kept is None or module.kept.shape != currents.shape:
-                module.kept = module.right(currents).detach()
-            return module.kept + 0 * currents
+            if module.remembered is None or module.remembered.shape != currents.shape:
+                module.remembered = module.right(currents).detach()
+            return module.remembered + 0 * currents
 
         return Around(Loop(), around)
 

@@ -17,21 +17,29 @@ def notes() -> Path:
 
 @dataclass
 class Result:
+    """Spikes by neuron, potentials of each, and gradients as `backward` left them."""
+
     x: np.ndarray
-    borders: list = field(default_factory=list)
-    potentials: list = field(default_factory=list)
-    weights: list = field(default_factory=list)
-    biases: list = field(default_factory=list)
-    given: np.ndarray | None = None
+    borders: dict = field(default_factory=dict)
+    potentials: dict = field(default_factory=dict)
+    gradients: dict = field(default_factory=dict)
+    by_input: np.ndarray | None = None
+
+    @property
+    def output(self) -> np.ndarray:
+        return next(reversed(self.borders.values()))
 
 
 class NumpyProgram(Program):
-    def __init__(self, case):
-        self.case, self.spec = case, case.neuron
+    """Chains of linears and neurons."""
 
-    def load(self, weights, biases):
-        self.weights = [weight.astype(np.float64) for weight in weights]
-        self.biases = [0.0 if bias is None else bias.astype(np.float64) for bias in biases]
+    def __init__(self, case, network):
+        self.case, self.network, self.spec = case, network, case.neuron
+
+    def load(self, parameters):
+        self.parameters = {
+            node: {name: array.astype(np.float64) for name, array in own.items()} for node, own in parameters.items()
+        }
 
     def put_input(self, array):
         return array.copy()
@@ -40,44 +48,53 @@ class NumpyProgram(Program):
         return array.copy()
 
     def forward(self, x):
-        result = Result(x)
-        for layer in range(self.case.layers):
-            currents = x.astype(np.float64)
-            if self.weights:
-                currents = currents @ self.weights[layer].T + self.biases[layer]
-            potentials, x = np.empty_like(currents), np.empty(currents.shape, np.float32)
-            after = np.zeros_like(currents[0])
-            for t, current in enumerate(currents):
-                potentials[t] = v = self.spec.decay * after + current
-                x[t] = v >= self.spec.threshold
-                after = {"soft": v - self.spec.threshold * x[t], "hard": v * (1 - x[t]), "none": v}[self.spec.reset]
-            result.potentials.append(potentials)
-            result.borders.append(x)
+        result, value = Result(x), x.astype(np.float64)
+        for node in self.network.nodes:
+            if node.kind == "linear":
+                own = self.parameters[node.name]
+                value = value @ own["weight"].T + own.get("bias", 0.0)
+            else:
+                value = self._spikes(value, result, node.name).astype(np.float64)
         return result
+
+    def _spikes(self, currents, result, name):
+        potentials, spikes = np.empty_like(currents), np.empty(currents.shape, np.float32)
+        after = np.zeros_like(currents[0])
+        for t, current in enumerate(currents):
+            potentials[t] = v = self.spec.decay * after + current
+            spikes[t] = v >= self.spec.threshold
+            after = {"soft": v - self.spec.threshold * spikes[t], "hard": v * (1 - spikes[t]), "none": v}[self.spec.reset]
+        result.potentials[name], result.borders[name] = potentials, spikes
+        return spikes
 
     def backward(self, result, upstream):
-        slope_at, gradient = derivative(self.spec, np), upstream.astype(np.float64)
-        result.weights, result.biases = [], []
-        for layer in reversed(range(self.case.layers)):
-            potentials, spikes = result.potentials[layer], result.borders[layer]
-            slope, carried = slope_at(potentials - self.spec.threshold), np.zeros_like(potentials[0])
-            for t in reversed(range(len(potentials))):
-                by_v, by_s = {"soft": (1, -self.spec.threshold), "hard": (1 - spikes[t], -potentials[t]), "none": (1, 0)}[
-                    self.spec.reset
-                ]
-                by_s = 0 if self.spec.detach_reset else by_s
-                gradient[t] = (gradient[t] + carried * by_s) * slope[t] + carried * by_v
-                carried = self.spec.decay * gradient[t]
-            if self.weights:
-                below = (result.borders[layer - 1] if layer else result.x).astype(np.float64)
-                result.weights.insert(0, np.tensordot(gradient, below, ([0, 1], [0, 1])).astype(np.float32))
-                result.biases.insert(0, gradient.sum((0, 1)).astype(np.float32) if self.case.bias else None)
-                gradient = gradient @ self.weights[layer]
-        result.given = gradient.astype(np.float32)
+        gradient, result.gradients = upstream.astype(np.float64), {}
+        for node in reversed(self.network.nodes):
+            if node.kind == "neuron":
+                gradient = self._by_currents(gradient, result.potentials[node.name], result.borders[node.name])
+                continue
+            own, below = self.parameters[node.name], result.borders.get(node.inputs[0], result.x).astype(np.float64)
+            by_weight = np.tensordot(gradient, below, ([0, 1], [0, 1])).astype(np.float32)
+            by_bias = {"bias": gradient.sum((0, 1)).astype(np.float32)} if "bias" in own else {}
+            result.gradients[node.name] = {"weight": by_weight, **by_bias}
+            gradient = gradient @ own["weight"]
+        result.by_input = gradient.astype(np.float32)
         return result
 
+    def _by_currents(self, gradient, potentials, spikes):
+        slope, carried = derivative(self.spec, np)(potentials - self.spec.threshold), np.zeros_like(potentials[0])
+        for t in reversed(range(len(potentials))):
+            by_v, by_s = {"soft": (1, -self.spec.threshold), "hard": (1 - spikes[t], -potentials[t]), "none": (1, 0)}[
+                self.spec.reset
+            ]
+            by_s = 0 if self.spec.detach_reset else by_s
+            gradient[t] = (gradient[t] + carried * by_s) * slope[t] + carried * by_v
+            carried = self.spec.decay * gradient[t]
+        return gradient
+
     def inference(self, x):
-        return Result(x, self.forward(x).borders[-1:])
+        last, spikes = list(self.forward(x).borders.items())[-1]
+        return Result(x, {last: spikes})
 
     def step(self, x, upstream):
         return self.backward(self.forward(x), upstream)
@@ -86,20 +103,23 @@ class NumpyProgram(Program):
         return
 
     def spikes(self, result):
-        return [border.copy() for border in result.borders]
+        return {name: border.copy() for name, border in result.borders.items()}
+
+    def output(self, result):
+        return result.output.copy()
 
     def gradients(self, result):
-        return Gradients(list(result.weights), list(result.biases), result.given if self.case.input_grad else None)
+        return Gradients(dict(result.gradients), result.by_input if self.case.input_grad else None)
 
     def argument_bytes(self):
-        return sum(array.nbytes for array in [*self.weights, *self.biases] if isinstance(array, np.ndarray))
+        return sum(array.nbytes for own in self.parameters.values() for array in own.values())
 
     def result_bytes(self, result):
-        given = [*result.weights, *result.biases, result.given]
-        return result.borders[-1].nbytes + sum(array.nbytes for array in given if array is not None)
+        gradients = [*(array for own in result.gradients.values() for array in own.values()), result.by_input]
+        return result.output.nbytes + sum(array.nbytes for array in gradients if array is not None)
 
     def facts(self, result):
-        return {"output_dtype": str(result.borders[-1].dtype), "warnings": []}
+        return {"output_dtype": str(result.output.dtype), "warnings": []}
 
     def matmul(self, rows, inner, columns, dtype):
         left, right = np.ones((rows, inner), np.float32), np.ones((inner, columns), np.float32)
@@ -123,5 +143,5 @@ class NumpyNetwork(Adapter):
     def prepare(self, case, threads):
         return
 
-    def program(self, case):
-        return self.program_class(case)
+    def program(self, case, network):
+        return self.program_class(case, network)

@@ -14,7 +14,7 @@ class NotInstalled(NumpyNetwork):
 class BuildRaises(NumpyNetwork):
     name = "build-raises"
 
-    def program(self, case):
+    def program(self, case, network):
         raise ValueError("no such layer")
 
 
@@ -23,7 +23,7 @@ class RefusesLate(NumpyNetwork):
 
     name = "refuses-late"
 
-    def program(self, case):
+    def program(self, case, network):
         raise Unsupported("odd sizes are not offered")
 
 

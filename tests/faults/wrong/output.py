@@ -4,8 +4,8 @@ import threading
 
 import torch
 
-from snnbench.adapters.base.spikes import torch_spike
-from snnbench.adapters.base.torch_program import LinearNeuron
+from snnbench.adapters import torch_spike
+from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
 
 

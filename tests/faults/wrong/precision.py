@@ -2,7 +2,7 @@
 
 import torch
 
-from snnbench.adapters.base.torch_program import LinearNeuron
+from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
 
 

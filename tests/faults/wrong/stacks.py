@@ -1,9 +1,13 @@
 """Adapters of stacks in which something is wrong between or behind the layers. Every class says what is wrong with it."""
 
+from dataclasses import replace
+
 import torch
 
 from snnbench.adapters.base.torch_program import TorchProgram
 from snnbench.adapters.torch_loop import TorchLoop
+
+FIRST, SECOND = ("linear1", "neuron1"), ("linear2", "neuron2")
 
 
 class Between(torch.nn.Module):
@@ -24,11 +28,10 @@ class SecondWithoutReset(TorchLoop):
     name = "wrong-second-without-reset"
     reset = "none"
 
-    def stack(self, case):
-        layers = super().stack(case)
+    def modules(self, case, network):
         spec = case.neuron.with_reset(self.reset if case.neuron.reset != self.reset else "soft")
-        layers[1] = self.layer(spec, case.neurons, case.neurons, case.bias, case.construction)
-        return layers
+        other = self.layer(spec, case.neurons, case.neurons, case.bias, case.construction)
+        return super().modules(case, network) | {SECOND: other}
 
 
 class SecondCarriesOver(TorchLoop):
@@ -36,10 +39,10 @@ class SecondCarriesOver(TorchLoop):
 
     name = "wrong-second-carries-over"
 
-    def stack(self, case):
-        layers = super().stack(case)
-        layers[1].neuron = Carried(case.neuron, layers[1].neuron)
-        return layers
+    def modules(self, case, network):
+        modules = super().modules(case, network)
+        modules[SECOND].neuron = Carried(case.neuron, modules[SECOND].neuron)
+        return modules
 
 
 class Carried(torch.nn.Module):
@@ -58,9 +61,11 @@ class Carried(torch.nn.Module):
 
 
 class Exchanged(TorchProgram):
-    def __init__(self, adapter, case):
-        super().__init__(adapter, case)
-        self.calls.reverse()
+    def __init__(self, adapter, case, network):
+        super().__init__(adapter, case, network)
+        parts = self.network.parts
+        modules = [part.module for part in reversed(parts)]
+        self.network.parts = tuple(replace(part, module=module) for part, module in zip(parts, modules, strict=True))
 
 
 class WeightsExchanged(TorchLoop):
@@ -68,8 +73,8 @@ class WeightsExchanged(TorchLoop):
 
     name = "wrong-weights-exchanged"
 
-    def program(self, case):
-        return Exchanged(self, case)
+    def program(self, case, network):
+        return Exchanged(self, case, network)
 
 
 class SecondSkipped(TorchLoop):
@@ -77,10 +82,9 @@ class SecondSkipped(TorchLoop):
 
     name = "wrong-second-skipped"
 
-    def stack(self, case):
-        layers = super().stack(case)
-        layers[1] = Skipped(layers[1])
-        return layers
+    def modules(self, case, network):
+        modules = super().modules(case, network)
+        return modules | {SECOND: Skipped(modules[SECOND])}
 
 
 class Skipped(torch.nn.Module):
@@ -97,9 +101,9 @@ class HiddenInBf16(TorchLoop):
 
     name = "wrong-hidden-in-bf16"
 
-    def stack(self, case):
-        first, *others = super().stack(case)
-        return [Between(first, self.change), *others]
+    def modules(self, case, network):
+        modules = super().modules(case, network)
+        return modules | {FIRST: Between(modules[FIRST], self.change)}
 
     def change(self, spikes):
         return spikes.bfloat16()
