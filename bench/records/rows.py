@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,11 @@ class Row:
     estimates: dict[str, Estimate] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
+
+    @cached_property
+    def axes(self) -> dict[str, Any]:
+        """The fields of the case, by name. One that means nothing for the workload is absent."""
+        return self.case.as_dict() | {"neuron": self.case.neuron}
 
     @property
     def first(self) -> Record:

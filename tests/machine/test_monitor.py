@@ -3,12 +3,10 @@
 import subprocess
 import sys
 
-from support.synthetic import record
+from support.synthetic import record, table_of
 
 from snnbench.machine.monitor import MOST_READINGS, Monitor, Watcher, condensed, slowed
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import Conditions
-from snnbench.report.figures.figure import Table
 from snnbench.report.figures.samples import samples
 from snnbench.worker.__main__ import cpu_seconds
 
@@ -53,8 +51,7 @@ def test_a_compiler_that_the_worker_started_is_no_stranger():
 
 def test_the_frequency_lies_beside_the_samples_of_the_same_process():
     made = record(count=20, step=0.004)  # samples from 100 s to 100.08 s
-    rows = rows_of([made])
-    clock = samples(Table(rows, Conditions(rows))).panels[-1]
+    clock = samples(table_of([made])).panels[-1]
     end = made.parts["step"].samples.at[-1] + made.parts["step"].samples.wall[-1]
     assert [(point["at"], point["value"]) for point in clock.points] == [
         (0.0, 3100.0),

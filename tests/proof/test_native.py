@@ -18,6 +18,7 @@ from snnbench.proof.stages import prove
 from snnbench.proof.time_axis import time_axis
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
+from snnbench.report.table import Table
 from snnbench.report.tables.markdown import markdown_text
 
 FAULTS = {
@@ -321,7 +322,7 @@ def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
         ("right-native", "native"): None,
         ("torch", "soft"): 1,
     }
-    native, ranked = markdown_text(rows).split("**neuron soft")
+    native, ranked = markdown_text(Table(rows)).split("**neuron soft")
     assert "not ranked" in native and "firing rate" in native and "× best" not in native
     assert "× best" in ranked and "firing rate" not in ranked
 

@@ -2,7 +2,9 @@
 
 from math import ceil
 
-from .figure import Entry, Figure, Panel, Table
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import SCHEMA, SECONDS, beside, hint, rows_of_dots, said
 
 TEXT = (

@@ -1,7 +1,8 @@
 """The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
 
 from ..coverage import KINDS
-from .figure import Figure, Panel, Table
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import BY_VARIANT, SCHEMA
 
 TEXT = "How each case ended; #1 is the fastest step of its column."

@@ -1,6 +1,8 @@
 """Launch-bound or not: is the time spent on issuing work rather than on the work?"""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
 from .spec import BY_VARIANT, hint, rows_of_dots
 
 TEXT = (

@@ -1,6 +1,8 @@
 """Memory of one call: one panel for each meaning of the number, because only the same quantity may be compared."""
 
-from .figure import PHASES, Entry, Figure, Panel, Table
+from ..metric import STEP_FIRST, Entry
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import MEBIBYTES, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
 
 TEXT = (
@@ -12,7 +14,7 @@ TEXT = (
 def memory(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
-        for phase in PHASES:
+        for phase in STEP_FIRST:
             meanings: dict[str, list[Entry]] = {}
             for entry in group:
                 if entry.shows(phase) and entry.values[f"{phase}_peak_memory_bytes"]:

@@ -1,6 +1,7 @@
 """Tutorials' own neurons: measured, shown apart, never ranked, because each framework computes another network."""
 
-from .figure import Figure, Panel, Table
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (

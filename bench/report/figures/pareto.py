@@ -1,6 +1,8 @@
 """Time against memory: who is on the front, where less of one costs more of the other."""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
 from .spec import MEBIBYTES, SECONDS, coloured, hint, log_x, log_y, mebibytes, plane, said
 
 TEXT = (

@@ -1,7 +1,9 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
 from ...proof.judge import limits
-from .figure import Entry, Figure, Panel, Table
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import coloured, hint, log_x, rows_of_dots
 
 TEXT = (

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...mistakes import ConfigError
-from .figure import Figure, Panel, Table
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import BY_VARIANT, SECONDS, hint, log_x, rows_of_dots, said
 
 TEXT = (

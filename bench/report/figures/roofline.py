@@ -1,6 +1,7 @@
 """Roofline: how near a call comes to the least time that the hardware, as measured, needs for it."""
 
-from .figure import Figure, Panel, Table, by_phase
+from ..table import Table
+from .figure import Figure, Panel, by_phase
 from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (

@@ -2,7 +2,9 @@
 
 from ...machine.monitor import slowed
 from ...records.record import Record, Samples
-from .figure import Entry, Figure, Panel, Table
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import SECONDS, hint, plane, said
 
 TEXT = (

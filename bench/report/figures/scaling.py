@@ -4,7 +4,9 @@ from itertools import pairwise
 
 from ... import units
 from ...stats import crossing, power_law
-from .figure import Entry, Figure, Panel, Table, by_phase
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
 from .spec import DASHED, SECONDS, coloured, hint, log_x, log_y, plane, said
 
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}

@@ -1,6 +1,8 @@
 """Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
 from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (

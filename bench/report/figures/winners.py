@@ -1,6 +1,8 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
-from .figure import PHASES, Entry, Figure, Panel, Table
+from ..metric import STEP_FIRST, Entry
+from ..table import Table
+from .figure import Figure, Panel
 from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
 
 TEXT = (
@@ -15,7 +17,7 @@ CELL_HEIGHT = 90
 def winners(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(("neurons", "time_steps")):
-        for phase in PHASES:
+        for phase in STEP_FIRST:
             if points := _points(table, group, phase):
                 panels.append(_panel(table, where | {"phase": phase}, phase, points))
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
