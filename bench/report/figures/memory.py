@@ -3,7 +3,7 @@
 from ..metric import STEP_FIRST, Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import MEBIBYTES, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
+from .spec import MEBIBYTES, Spec, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -23,7 +23,7 @@ def memory(table: Table) -> Figure:
     return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.")
 
 
-def _panel(table: Table, where: dict, phase: str, meaning: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, where: dict[str, str], phase: str, meaning: str, group: list[Entry]) -> Panel:
     peak, extra = (f"{phase}_{kind}_memory_bytes" for kind in ("peak", "extra"))
     group = sorted(group, key=lambda entry: entry.values[peak])
     names = {"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"}
@@ -31,8 +31,8 @@ def _panel(table: Table, where: dict, phase: str, meaning: str, group: list[Entr
     return Panel(title, where, [{"row": entry.index} for entry in group], {"peak": peak, "extra": extra}, names)
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         *mebibytes("peak", "extra"),
         {"calculate": said("peak", MEBIBYTES), "as": "most"},
         {"calculate": f"isValid(datum.extra) ? {said('extra', MEBIBYTES)} : ''", "as": "beyond"},
@@ -43,7 +43,7 @@ def _spec() -> dict:
     point = {"type": "point", "size": 70, "opacity": 1}
     known = [{"filter": "datum.extra > 0"}]
     span = {"x": {**x, "field": "extra"}, "x2": {"field": "peak"}, "color": both["color"]}
-    layers = [
+    layers: list[Spec] = [
         {"transform": known, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": span},
         {
             "transform": known,

@@ -1,10 +1,12 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
+from snnbench.adapters.base.case import Native
+
 from ...proof.judge import limits
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import coloured, hint, log_x, rows_of_dots
+from .spec import Spec, coloured, hint, log_x, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
@@ -32,7 +34,7 @@ def proof(table: Table) -> Figure:
     return Figure("proof", "Proof", TEXT, _spec(), panels, "No proof was tried.")
 
 
-def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
     order = sorted({entry.variant for entry in group})
     title = " · ".join(filter(None, (words, table.title(where))))
@@ -44,6 +46,7 @@ def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry
 def _limit(entry: Entry) -> float:
     """The largest relative error that any gradient of a case may have."""
     case = entry.row.case
+    assert not isinstance(case.neuron, Native), "what is held against no oracle has no gradient error"
     allowed = limits(case.precision, case.neuron, case.neurons, case.time_steps, case.batch, case.layers)
     return max(allowed.gradient, allowed.bias_gradient if case.bias else 0.0)
 
@@ -57,12 +60,12 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
     return [low / room / zero, high * room]
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
     x = {"field": "value", **log_x("$measure", number, domain="$domain")}
-    transform = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
+    transform: list[Spec] = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
     colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
-    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
+    shape: Spec = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
     dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
     zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
     once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
@@ -72,7 +75,7 @@ def _spec() -> dict:
         "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]},
         "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, "tooltip": hint(limit="value")},
     }
-    layers = [
+    layers: list[Spec] = [
         limit,
         {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
         {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},

@@ -22,6 +22,10 @@ from .vega import vega_script
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
+WORKLOADS = {
+    "linear-lif": "layers of a linear map and leaky integrate-and-fire neurons, all of one width",
+    "lif": "leaky integrate-and-fire neurons alone, whose currents are the input",
+}
 ABSENT = "–"
 """Said of an axis that means nothing for a case's workload."""
 
@@ -69,6 +73,7 @@ def html_text(
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
         provenance=provenance(rows, conditions),
+        workloads={name: WORKLOADS.get(name, "") for name in dict.fromkeys(row.case.workload for row in rows)},
     )
 
 
