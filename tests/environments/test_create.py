@@ -25,8 +25,8 @@ def made(snnbench_module):
 def test_it_is_made_with_progress(made, snnbench_module):
     folder, ended = made
     assert ended.exit_code == 0, ended.stderr
-    told = [line.rsplit(":", 1)[0] for line in ended.stderr.splitlines()]
-    assert told == ["tiny [1/3] python", "tiny [2/3] numpy", "tiny [3/3] framework", f"tiny is ready in {folder}"]
+    lines = [line.rsplit(":", 1)[0] for line in ended.stderr.splitlines()]
+    assert lines == ["tiny [1/3] python", "tiny [2/3] numpy", "tiny [3/3] framework", f"tiny is ready in {folder}"]
     assert states(snnbench_module)["tiny"] == "ready"
     assert snnbench_module("env", "doctor", "tiny").stdout == "tiny: as it was made\n"
     again = snnbench_module("env", "create", "tiny")

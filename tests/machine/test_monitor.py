@@ -1,4 +1,4 @@
-"""What is watched while a worker measures, and what is kept of it."""
+"""What is watched while a worker measures, and what of it a record stores."""
 
 import subprocess
 import sys
@@ -14,14 +14,14 @@ from snnbench.worker.__main__ import cpu_seconds
 def test_what_stays_the_same_is_kept_once():
     reasons = [0, 0, 0, 0, 0, 0, 0, 0x4, 0x40]
     readings = [{"at": i, "mhz": 3000 if i < 5 else 2900, "throttle_reasons": bits} for i, bits in enumerate(reasons)]
-    kept = condensed(readings)
-    assert kept["watched"] == {"at": [0, 5, 7, 8], "mhz": [3000, 2900, 2900, 2900]}
-    assert slowed(kept["throttle_reasons"]) == ["its power limit", "heat"]
+    stored = condensed(readings)
+    assert stored["watched"] == {"at": [0, 5, 7, 8], "mhz": [3000, 2900, 2900, 2900]}
+    assert slowed(stored["throttle_reasons"]) == ["its power limit", "heat"]
 
 
 def test_however_long_a_worker_runs_a_record_stays_small():
-    kept = condensed([{"at": float(i), "mhz": float(i)} for i in range(10 * MOST_READINGS + 7)])
-    assert MOST_READINGS / 2 < len(kept["watched"]["at"]) <= MOST_READINGS and kept["watched"]["at"][0] == 0.0
+    stored = condensed([{"at": float(i), "mhz": float(i)} for i in range(10 * MOST_READINGS + 7)])
+    assert MOST_READINGS / 2 < len(stored["watched"]["at"]) <= MOST_READINGS and stored["watched"]["at"][0] == 0.0
 
 
 def test_a_machine_that_does_not_tell_is_no_fault():
