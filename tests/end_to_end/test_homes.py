@@ -99,17 +99,18 @@ ALONE = """
 import json, sys
 import numpy as np
 from snnbench.adapters import registry
-from snnbench.adapters.base import NATIVE, Case
+from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.workloads import WORKLOADS
 
 adapter = registry.load(registry.BUILT_IN[sys.argv[1]])
 case = Case(sys.argv[1], workload="lif", bias=False, neuron=NATIVE, time_steps=31, batch=5, neurons=61)
 currents = np.load(sys.argv[2])
-program = adapter.program(case)
-program.load([], [])
+program = adapter.program(case, WORKLOADS[case.workload].network(case))
+program.load({})
 result = program.forward(program.put_input(currents))
 upstream = np.zeros_like(currents)
 upstream[int(sys.argv[3])] = 1
-spikes = program.spikes(result)[-1]
+spikes = program.spikes(result)["neuron1"]
 gradient = program.gradients(program.backward(result, program.put_upstream(upstream, result))).input[0]
 np.savez(sys.argv[4], spikes=spikes, gradient=gradient)
 """
