@@ -6,13 +6,10 @@ from pathlib import Path
 from support.paths import ROOT
 
 from snnbench.adapters.registry import BUILT_IN
-from snnbench.report.coverage import Conditions
-from snnbench.report.figures import Table
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
-from snnbench.report.lean import memory_text
 from snnbench.report.plots import drawings, paper_spec
-from snnbench.report.tables.markdown import markdown_text
+from snnbench.report.tables.markdown import markdown_text, memory_text
 from snnbench.report.tables.proved import matrix_text
 
 README = ROOT / "README.md"
@@ -26,15 +23,14 @@ def generated(text: str) -> str:
         results = read_results([ROOT / match[3]])
         assert results.rows, f"no records in {match[3]}"
         assert not results.unreadable, results.unreadable
-        return f"{match[1]}\n{TEXT[match[2]](results.rows)}\n{match[5]}"
+        return f"{match[1]}\n{TEXT[match[2]](results.table)}\n{match[5]}"
 
     return BLOCK.sub(table, text)
 
 
 def pictures() -> dict[Path, bytes]:
     """Who is fastest at a step in the example set, a picture for each precision."""
-    rows = read_results([EXAMPLE]).rows
-    table = Table(rows, Conditions(rows))
+    table = read_results([EXAMPLE]).table
     figure = winners(table)
     steps = [panel for panel in figure.panels if panel.where["phase"] == "step"]
     return {EXAMPLE / f"winners-{p.where['precision']}.svg": drawings(paper_spec(figure, p, table))[".svg"] for p in steps}

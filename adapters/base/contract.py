@@ -179,6 +179,8 @@ class MemoryProbe(Protocol):
     """Bytes on a device since `reset`."""
 
     meaning: str
+    before: int
+    """Bytes in use at the last reset."""
 
     def reset(self) -> None: ...
 

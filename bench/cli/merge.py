@@ -39,6 +39,6 @@ def merge(
         raise typer.Exit(exit_codes.NOTHING)
     write_report(out, merged.name, results)
     console = output()
-    print_tables(results.rows, console)
+    print_tables(results.table, console)
     console.print(f"[bold]report[/] {out / 'report.html'}   [bold]table[/] {out / 'results.csv'}", soft_wrap=True)
     raise typer.Exit(exit_codes.of_rows(results.rows))

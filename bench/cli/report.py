@@ -12,7 +12,7 @@ from ..mistakes import ConfigError, nearest
 from ..records.manifest import in_short
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
-from ..report.tables.csv import columns_of, csv_text
+from ..report.tables.csv import csv_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
@@ -48,7 +48,7 @@ def report(
     """
     for folder in folders:
         check_folder(folder)
-    results = read_results(folders)
+    results = read_results(folders, baseline)
     for sentence in results.unreadable:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     if not results.rows:
@@ -58,23 +58,23 @@ def report(
         messages().print(escape(f"snnbench: {in_short(results.missing)}"), soft_wrap=True)
     _check_baseline(baseline, results)
     if format is Format.MARKDOWN:
-        print(markdown_text(results.rows), end="")
+        print(markdown_text(results.table), end="")
     elif format is Format.COVERAGE:
-        print(matrix_text(results.rows), end="")
+        print(matrix_text(results.table), end="")
     elif format is Format.CSV:
-        print(csv_text(results.rows), end="")
+        print(csv_text(results.table), end="")
     elif format is Format.JSON:
-        print(json.dumps({"rows": [columns_of(row) for row in results.rows]}, indent=1, default=str))
+        print(json.dumps({"rows": results.table.records()}, indent=1, default=str))
     else:
         theirs = read_published(published) if published else []
         target = out or folders[0]
         make_writable(target)
-        write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs, baseline)
+        write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
         console = output()
-        print_tables(results.rows, console)
+        print_tables(results.table, console)
         console.print(f"[bold]report[/] {target / 'report.html'}", highlight=False, soft_wrap=True)
         if plots:
-            count = sum(1 for _ in write_plots(target / "plots", results, theirs, baseline))
+            count = sum(1 for _ in write_plots(target / "plots", results, theirs))
             console.print(f"[bold]plots[/] {target / 'plots'} ({count} files)", highlight=False, soft_wrap=True)
 
 

@@ -19,6 +19,7 @@ from ..mistakes import ConfigError
 from ..records.manifest import write_planned
 from ..records.rows import comparison_group
 from ..report.files import Results, read_results, write_report
+from ..report.table import Table
 from ..report.tables.terminal import print_tables
 from ..run.planning import load_plan
 from ..run.runner import Runner
@@ -54,7 +55,7 @@ def run(
     asked = {case.id for case in mine}
     groups = {comparison_group(row) for row in results.rows if row.first.case_id in asked}
     console = output()
-    print_tables([row for row in results.rows if comparison_group(row) in groups], console)
+    print_tables(Table([row for row in results.rows if comparison_group(row) in groups]), console)
     console.print(f"[bold]report[/] {folder / 'report.html'}   [bold]table[/] {folder / 'results.csv'}", soft_wrap=True)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         messages().print("snnbench: interrupted")

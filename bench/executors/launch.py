@@ -74,18 +74,18 @@ def launch(
 @contextmanager
 def temporary_scratch() -> Iterator[Path]:
     """A folder for workers outside a run. Folders that killed commands left behind are removed."""
-    everyone = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
-    mine = everyone / str(os.getpid())
-    if everyone.is_dir():
-        for folder in everyone.iterdir():
+    folders = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
+    own = folders / str(os.getpid())
+    if folders.is_dir():
+        for folder in folders.iterdir():
             if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
                 shutil.rmtree(folder, ignore_errors=True)
     try:
-        yield mine
+        yield own
     finally:
-        shutil.rmtree(mine, ignore_errors=True)
+        shutil.rmtree(own, ignore_errors=True)
         with suppress(OSError):
-            everyone.rmdir()
+            folders.rmdir()
 
 
 def _run_worker(

@@ -24,7 +24,7 @@ CHANGE_FRAMEWORKS = (
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """The executor `local`: children of ours, with the Python of an environment."""
+    """The executor `local`: child processes, with the Python of an environment."""
 
     python: str = sys.executable
 
@@ -122,7 +122,7 @@ def _kill_all(process: subprocess.Popen[bytes], before: set[int]) -> None:
         with suppress(psutil.Error):
             descendant.kill()
     process.wait()
-    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became ours when the worker ended
+    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became our child when the worker ended
         if orphan.pid not in before:
             with suppress(psutil.Error):
                 orphan.kill()

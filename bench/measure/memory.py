@@ -6,6 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.base.contract import MemoryProbe, Program
+
+from .phases import Phase
 
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -19,6 +24,7 @@ class HostMemory:
 
     meaning = "host resident"
     highest = 0
+    before: int
 
     def reset(self) -> None:
         gc.collect()
@@ -87,30 +93,31 @@ def freed_memory_returned() -> Iterator[None]:
 
 
 REPEATS, LONGEST_REPEATED = 3, 0.5
+"""Short calls are weighed so many times, those that together take less than so many seconds."""
 
 
-def weigh(calls, program, probe, argument_bytes: int) -> dict[str, int | None]:
+def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int) -> dict[str, int | None]:
     """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes.
 
-    `calls` is the phase (see `phases.py`). What its untimed part leaves behind (the graph that backward needs) counts.
+    What the untimed part of the phase leaves behind (the graph that backward needs) counts.
     Short calls are weighed three times and the most counts: pages that happened to be there already are not seen.
     """
     with freed_memory_returned():
-        program.wait(calls.call(calls.prepare(0)))  # compiled and allocated for once already
-        seen = []
+        program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
+        seen: list[dict[str, Any]] = []
         start = time.monotonic()
         while len(seen) < REPEATS and (not seen or time.monotonic() - start < LONGEST_REPEATED):
-            seen.append(_weigh_once(calls, program, probe, argument_bytes))
+            seen.append(_weigh_once(phase, program, probe, argument_bytes))
     return max(seen, key=lambda figures: figures["peak_bytes"])
 
 
-def _weigh_once(calls, program, probe, argument_bytes):
+def _weigh_once(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int) -> dict[str, Any]:
     program.release()  # else gradients of the call before count as in use at the start, and are gone when this one begins
     probe.reset()
     start = probe.before
-    state = calls.prepare(0)
+    state = phase.prepare(0)
     probe.reset()
-    result = calls.call(state)
+    result = phase.call(state)
     program.wait(result)
     before, peak, reserved = probe.peak()
     total = argument_bytes + (before - start) + max(peak - before, 0)

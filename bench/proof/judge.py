@@ -107,7 +107,8 @@ def not_spikes(values: np.ndarray, most: float) -> str | None:
 
 def _parts(problem: Problem, call: Call) -> list[tuple[Problem, oracle.Spikes]]:
     """The whole network on the call's input; where neurons are sampled every layer alone, on the whole spikes of that below."""
-    rows, x, parts = problem.rows, call.x, []
+    rows, x = problem.rows, call.x
+    parts: list[tuple[Problem, oracle.Spikes]] = []
     if rows is None:
         return [(Problem(problem.network, problem.parameters, x, x, problem.upstream), call.spikes)]
     for neuron in problem.network.neurons:
@@ -212,7 +213,7 @@ def _compare(
 
 def _difference(given: np.ndarray, expected: np.ndarray, limit: float) -> tuple[float, str | None]:
     """The relative L2 error, and in words what is wrong where it is above `limit`."""
-    size = max(np.linalg.norm(expected), 1e-300)
+    size = max(float(np.linalg.norm(expected)), 1e-300)
     error = float(np.linalg.norm(given.astype(np.float64) - expected) / size)
     if error <= limit:  # NaN is an error too
         return error, None

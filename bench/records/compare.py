@@ -1,7 +1,9 @@
 """Two result sets → what became worse or better. Statuses, proofs and memory always; times only where they can be compared."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .. import units
 from ..mistakes import ConfigError
 from ..stats import resampled
 from ..status import STATUSES
-from .rows import Row, comparison_group
+from .rows import Group, Row, comparison_group
 
 SAME_MACHINE, OTHER_MACHINE = 1.03, 3.0
 """Factors by which a step time may differ: measured on one machine, and as its share of what all take on each of two."""
@@ -43,7 +45,7 @@ class Comparison:
     def any(self, verdict: str) -> bool:
         return any(finding.verdict == verdict for finding in self.findings)
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -58,35 +60,35 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
         if not same_machine and len(_machines(rows)) > 1:
             raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
     pairs = _joined(base, new, same_machine)
-    found = Comparison(len(pairs), times="absolute" if same_machine else "relative")
-    there = {_key(row, same_machine) for row in new}
-    found.findings += [
-        _finding(row, "case", row.status, "missing", "worse") for row in base if _key(row, same_machine) not in there
+    comparison = Comparison(len(pairs), times="absolute" if same_machine else "relative")
+    present = {_key(row, same_machine) for row in new}
+    comparison.findings += [
+        _finding(row, "case", row.status, "missing", "worse") for row in base if _key(row, same_machine) not in present
     ]
     for old, now in pairs:
-        found.findings += [*_statuses(old, now), *_memory(old, now)]
-        found.findings += _lost_time(old, now)
+        comparison.findings += [*_statuses(old, now), *_memory(old, now), *_lost_time(old, now)]
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
     if same_machine:
         changes = [(pair, _change(*pair)) for pair in timed]
     else:
         changes = _relative_changes(timed)
-    found.timed = len(changes)
+    comparison.timed = len(changes)
     limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
     for (old, now), change in changes:
         if verdict := _verdict(change, limit):
-            said = (units.seconds(old.estimates["step"].median), units.seconds(now.estimates["step"].median))
+            before, after = (units.seconds(row.estimates["step"].median) for row in (old, now))
             what = "step" if same_machine else "step, relative to the others"
-            told = f"×{np.median(change):.2f} ({np.quantile(change, 0.025):.2f} to {np.quantile(change, 0.975):.2f}), {said[1]}"
-            found.findings.append(_finding(old, what, said[0], told, verdict))
-    return found
+            low, high = np.quantile(change, [0.025, 0.975])
+            text = f"×{np.median(change):.2f} ({low:.2f} to {high:.2f}), {after}"
+            comparison.findings.append(_finding(old, what, before, text, verdict))
+    return comparison
 
 
 def _machines(rows: list[Row]) -> set[str]:
     return {row.first.machine["hash"] for row in rows}
 
 
-def _key(row: Row, same_machine: bool) -> tuple:
+def _key(row: Row, same_machine: bool) -> tuple[str, str]:
     return (row.first.case_id, row.first.machine["hash"] if same_machine else "")
 
 
@@ -99,23 +101,23 @@ def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
     return Finding(full_name(row.case), what, base, new, verdict)
 
 
-def _statuses(old: Row, now: Row):
+def _statuses(old: Row, now: Row) -> Iterator[Finding]:
     if old.status != now.status:
         worse = STATUSES.index(now.status) > STATUSES.index(old.status)
-        told = now.status + (f": {now.reason}" if now.reason else "")
-        yield _finding(old, "status", old.status, told, "worse" if worse else "better")
+        ending = now.status + (f": {now.reason}" if now.reason else "")
+        yield _finding(old, "status", old.status, ending, "worse" if worse else "better")
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
         yield _finding(old, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
 
 
-def _lost_time(old: Row, now: Row):
+def _lost_time(old: Row, now: Row) -> Iterator[Finding]:
     """Nothing is wrong with it, and yet there is no time any more."""
     if old.rankable and now.status == old.status and now.proved and not now.rankable:
         yield _finding(old, "step", units.seconds(old.estimates["step"].median), "no time", "worse")
 
 
-def _memory(old: Row, now: Row):
+def _memory(old: Row, now: Row) -> Iterator[Finding]:
     if old.first.memory_meaning != now.first.memory_meaning:
         return
     for phase in PHASES:
@@ -128,20 +130,23 @@ def _memory(old: Row, now: Row):
 
 
 def _medians(row: Row, which: int) -> np.ndarray:
-    return np.log(resampled(row.rounds_of("step"), (0, which)))
+    """Logarithms of bootstrapped step times."""
+    logarithms: np.ndarray = np.log(resampled(row.rounds_of("step"), (0, which)))
+    return logarithms
 
 
 def _change(old: Row, now: Row) -> np.ndarray:
     """Bootstrapped ratios of step times, new over old."""
-    return np.exp(_medians(now, 0) - _medians(old, 1))
+    change: np.ndarray = np.exp(_medians(now, 0) - _medians(old, 1))
+    return change
 
 
 def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
-    """The same of shares of the group's geometric mean; groups of one have no ratios."""
-    groups: dict[tuple, list[tuple[Row, Row]]] = defaultdict(list)
+    """As `_change`, of step times over the geometric mean of their group; groups of one have no ratios."""
+    groups: dict[Group, list[tuple[Row, Row]]] = defaultdict(list)
     for old, now in pairs:
         groups[comparison_group(old)[1:]].append((old, now))
-    changes = []
+    changes: list[tuple[tuple[Row, Row], np.ndarray]] = []
     for group in groups.values():
         if len(group) > 1:
             drawn = [np.log(_change(*pair)) for pair in group]

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from ..machine.monitor import slowed
 from ..proof.stage_names import OWN_SIZE
 from ..stats import Estimate, drift, estimate, outliers
 from ..status import worst
-from .record import Record
+from .record import Record, Samples
+
+Group = tuple[Any, ...]
+"""What all rows that are ranked together have in common."""
 
 
 @dataclass
@@ -27,6 +31,11 @@ class Row:
     estimates: dict[str, Estimate] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
+
+    @cached_property
+    def axes(self) -> dict[str, Any]:
+        """The fields of the case, by name. One that means nothing for the workload is absent."""
+        return self.case.as_dict() | {"neuron": self.case.neuron}
 
     @property
     def first(self) -> Record:
@@ -61,8 +70,9 @@ class Row:
         return (self.own_size or {}).get("firing_rate")
 
     def phase_status(self, phase: str) -> str | None:
-        found = [record.parts[phase].status for record in self.records if phase in record.parts]
-        return worst(status for status in found if status) if any(found) else None
+        """The worst of all rounds; None if no round came to the phase."""
+        known = [status for record in self.records if phase in record.parts and (status := record.parts[phase].status)]
+        return worst(known) if known else None
 
     def rounds_of(self, phase: str, clock: str = "wall") -> list[list[float]]:
         """Samples in seconds, one list per round that has them."""
@@ -70,24 +80,30 @@ class Row:
         return [getattr(part.samples, clock) for part in parts if part is not None and part.samples is not None]
 
     def median(self, phase: str, clock: str) -> float | None:
+        """Seconds: the median of the rounds' medians on `clock`, which is wall, enqueue or device."""
         rounds = [samples for samples in self.rounds_of(phase, clock) if samples]
         return float(np.median([np.median(samples) for samples in rounds])) if rounds else None
 
     def part_seconds(self, name: str) -> float | None:
-        """Of the first round: the only cold one."""
+        """How long a part of the first round took, the only cold one."""
         part = self.first.parts.get(name)
         return part.seconds if part is not None and part.status == "ok" else None
 
     @cached_property
     def peak_memory(self) -> int | None:
-        return max((figures["peak_bytes"] for figures in self.first.memory.values()), default=None)
+        """Bytes: the most in use at once in any phase."""
+        return self._most("peak_bytes")
 
     @cached_property
     def extra_memory(self) -> int | None:
-        return max((figures["extra_bytes"] for figures in self.first.memory.values()), default=None)
+        """Bytes beyond arguments and outputs: the most in any phase."""
+        return self._most("extra_bytes")
+
+    def _most(self, kind: str) -> int | None:
+        return max((size for figures in self.first.memory.values() if (size := figures[kind]) is not None), default=None)
 
     @property
-    def own_size(self) -> dict | None:
+    def own_size(self) -> dict[str, Any] | None:
         """The proof's verdict at the case's own size."""
         stages = self.first.proof["stages"] if self.first.proof else []
         return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else None
@@ -98,9 +114,10 @@ class Row:
         samples = self.rounds_of("step")
         if samples and min(map(len, samples)) < 7:
             flags.append("few_samples")
-        if any(r.parts["step"].samples.stop_reason != "converged" for r in self.records if _sampled(r)):
+        steps = [step for record in self.records if (step := _step_samples(record)) is not None]
+        if any(step.stop_reason != "converged" for step in steps):
             flags.append("not_converged")
-        if any(abs(drift(r.parts["step"].samples.wall, r.parts["step"].samples.at)) > 0.05 for r in self.records if _sampled(r)):
+        if any(abs(drift(step.wall, step.at)) > 0.05 for step in steps):
             flags.append("drift")
         parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
         if self.sound and any(part.low > self.estimates["step"].high for part in parts):
@@ -114,11 +131,11 @@ class Row:
         return flags
 
 
-def _sampled(record: Record) -> bool:
-    return "step" in record.parts and record.parts["step"].samples is not None
+def _step_samples(record: Record) -> Samples | None:
+    return record.parts["step"].samples if "step" in record.parts else None
 
 
-def comparison_group(row: Row) -> tuple:
+def comparison_group(row: Row) -> Group:
     """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked."""
     case = row.case.as_dict()
     for key in ("framework", "construction", "mode"):
@@ -130,7 +147,7 @@ def comparison_group(row: Row) -> tuple:
 def rows_of(records: list[Record]) -> list[Row]:
     """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case that counts
     which was to time most phases, and of those the newest."""
-    cases: dict[tuple, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    cases: dict[tuple[str, str], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
     rows = []
@@ -140,7 +157,7 @@ def rows_of(records: list[Record]) -> list[Row]:
         row = Row(counted[0].typed_case, counted)
         row.estimates = {phase: estimate(rounds) for phase in PHASES if (rounds := row.rounds_of(phase))}
         rows.append(row)
-    groups: dict[tuple, list[Row]] = defaultdict(list)
+    groups: dict[Group, list[Row]] = defaultdict(list)
     for row in rows:
         groups[comparison_group(row)].append(row)
     for group in groups.values():
@@ -148,7 +165,7 @@ def rows_of(records: list[Record]) -> list[Row]:
         _set_floors(group)
     keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
 
-    def place(row: Row) -> tuple:
+    def place(row: Row) -> tuple[Any, ...]:
         return row.first.machine["hash"], keys[comparison_group(row)], row.rank or 10**6, row.case.framework_variant
 
     return sorted(rows, key=place)
@@ -174,7 +191,7 @@ def _set_floors(group: list[Row]) -> None:
             row.floors[phase] = min(floor for floor in floors if floor)
 
 
-def _group_order(case: Case) -> tuple:
+def _group_order(case: Case) -> tuple[Any, ...]:
     return (
         case.device,
         case.workload,

@@ -1,25 +1,51 @@
 """Which case ended how, and why: what varies between cases, and the map of framework variants by conditions."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from snnbench.adapters.base.case import Case
 
 from ..records.rows import Row, comparison_group
 from ..status import RESULTS, RETRIED, STATUSES
 
+
+@dataclass(frozen=True)
+class Axis:
+    """What may differ between comparison groups: the heading of a column of it, and how a value is said."""
+
+    head: str
+    say: Callable[[Any], str] = str
+    number: bool = False
+
+
 AXES = {
-    "neuron": lambda value: f"neuron {value.label()}",
-    "workload": str,
-    "device": str,
-    "precision": str,
-    "layers": lambda value: "1 layer" if value == 1 else f"{value} layers",
-    "neurons": lambda value: f"N = {value}",
-    "time_steps": lambda value: f"T = {value}",
-    "batch": lambda value: f"B = {value}",
-    "input": lambda value: "input of spikes" if value == "spikes" else f"{value} input",
-    "bias": lambda value: "bias" if value else "no bias",
-    "input_grad": lambda value: "input gradient" if value else "no input gradient",
-    "seed": lambda value: f"seed {value}",
+    "neuron": Axis("neuron", lambda value: f"neuron {value.label()}"),
+    "workload": Axis("workload"),
+    "device": Axis("device"),
+    "precision": Axis("precision"),
+    "layers": Axis("layers", lambda value: "1 layer" if value == 1 else f"{value} layers", number=True),
+    "neurons": Axis("N", lambda value: f"N = {value}", number=True),
+    "time_steps": Axis("T", lambda value: f"T = {value}", number=True),
+    "batch": Axis("B", lambda value: f"B = {value}", number=True),
+    "input": Axis("input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"),
+    "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
+    "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
+    "seed": Axis("seed", lambda value: f"seed {value}", number=True),
 }
-"""What may differ between comparison groups, and how a value of it is said."""
+"""Fields of a case, in the order in which they are said; any other field is said by its name."""
+
+CASE_FIELDS = [field.name for field in fields(Case)]
+CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, "framework", "construction", "mode"))]
+"""Every field of a case that does not belong to the framework."""
+
+
+def axis_of(name: str) -> Axis:
+    """How the field `name` of a case is headed and said."""
+    words = name.replace("_", " ")
+    return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
+
 
 MEANINGS = {
     "ok": "proved and measured",
@@ -44,53 +70,75 @@ KINDS = {
     **{"unsupported": "not-run", "pruned": "not-run", "ok": "ok"},
 }
 """Colour of a status."""
+REFUSED = ("check_failed", "implausible")
+"""Statuses of a network or a time that is wrong: nothing of it is shown."""
+FLAGS = {
+    "few_samples": ("few samples", "fewer than 7 samples in one of the rounds"),
+    "not_converged": (
+        "not converged",
+        "the time budget, which a round's phases share, was spent before the interval was as narrow as asked",
+    ),
+    "drift": ("drift", "the step time changed by more than 5 % while it was measured"),
+    "phases_disagree": (
+        "phases disagree",
+        "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
+    ),
+    "outliers": ("outliers", "more than 10 % of the samples lie far outside the others; they are counted, never dropped"),
+    "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
+    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
+}
+"""A short and a long text for each flag of `Row.quality`."""
 
 
 class Conditions:
     """The comparison groups of some rows, in order, and how to name each by what tells it from the others."""
 
     def __init__(self, rows: list[Row]):
-        described = {row.first.machine["hash"]: row.first.machine for row in rows}
-        self.machines: dict[str, dict] = dict(sorted(described.items()))
+        by_hash = {row.first.machine["hash"]: row.first.machine for row in rows}
+        self.machines: dict[str, dict[str, Any]] = dict(sorted(by_hash.items()))
         """Descriptions by hash; machine 1 is the first."""
         self.groups: dict[tuple, list[Row]] = defaultdict(list)
         self._key = {id(row): comparison_group(row) for row in rows}
         for row in rows:
             self.groups[self._key[id(row)]].append(row)
         self._index = {key: index for index, key in enumerate(self.groups, start=1)}
-        self._parts = {key: self._said(group[0]) for key, group in self.groups.items()}
-        axes = [*AXES, "threads", "machine"]
-        self.varying_axes = [axis for axis in axes if len({parts[axis] for parts in self._parts.values()}) > 1]
-        fixed = [axis for axis in axes if axis not in [*self.varying_axes, "machine"]]
-        self.fixed = [next(iter(self._parts.values()))[axis] for axis in fixed] if rows else []
+        self._parts = {key: self._in_words(group[0]) for key, group in self.groups.items()}
+        axes = {axis: {parts.get(axis) for parts in self._parts.values()} for axis in [*CONDITIONS, "threads", "machine"]}
+        self.varying_axes = [axis for axis, texts in axes.items() if len(texts) > 1]
+        self.fixed = [
+            text for axis, texts in axes.items() if len(texts) == 1 and axis != "machine" for text in texts if text is not None
+        ]
 
-    def _said(self, row: Row) -> dict[str, str]:
+    def _in_words(self, row: Row) -> dict[str, str]:
         machine = f"machine {list(self.machines).index(row.first.machine['hash']) + 1}"
         count = row.first.measure["threads"]
         threads = {0: "all cores", 1: "1 core"}.get(count, f"{count} cores")
-        said = {axis: say(getattr(row.case, axis)) for axis, say in AXES.items()}
-        return said | {"threads": threads, "machine": machine}
+        parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}
+        return parts | {"threads": threads, "machine": machine}
 
     def index(self, row: Row) -> int:
         """Number of the row's comparison group, from 1."""
         return self._index[self._key[id(row)]]
 
     def parts(self, row: Row) -> dict[str, str]:
-        """Every condition of the row's group in words, by axis."""
+        """Every condition of the row's group in words, by axis. An axis that means nothing for its workload is absent."""
         return self._parts[self._key[id(row)]]
 
     def varying(self, row: Row) -> list[str]:
-        return [self.parts(row)[axis] for axis in self.varying_axes]
+        """The conditions of the row's group that other groups do not share."""
+        return [self.parts(row)[axis] for axis in self.varying_axes if axis in self.parts(row)]
 
     def short(self, row: Row) -> str:
         """What tells this row's group from the others; empty if there is one group only."""
         return " · ".join(self.varying(row))
 
     def full(self, row: Row) -> str:
+        """All conditions of the row's group; seed and machine only where they vary."""
         left_out = {"seed", "machine"} - set(self.varying_axes)
         return " · ".join(text for axis, text in self.parts(row).items() if axis not in left_out)
 
     def name(self, row: Row) -> str:
+        """The framework variant and what tells the row's group from the others."""
         return " · ".join([row.case.framework_variant, *self.varying(row)])
 
 
@@ -114,14 +162,14 @@ def where(row: Row) -> str:
     return f"{names} ({rounds})" if names and rounds else names or rounds
 
 
-def coverage(rows: list[Row], conditions: Conditions) -> dict:
+def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
-    cells: dict[str, dict[int, dict]] = defaultdict(dict)
+    cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         word = row.status if row.status != "ok" or row.sound else "ok, not ranked"
-        said = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
+        title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
         kind = KINDS[row.status] if word == row.status else "limit"
-        cells[row.case.framework_variant][conditions.index(row)] = {"word": word, "kind": kind, "rank": row.rank, "title": said}
+        cells[row.case.framework_variant][conditions.index(row)] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
     firsts = [group[0] for group in conditions.groups.values()]
     counts = Counter(row.status for row in rows)
     return {
@@ -136,7 +184,7 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict:
     }
 
 
-def _endings(rows: list[Row], conditions: Conditions) -> list[dict]:
+def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     """One entry for all cases of a framework variant that ended alike, each case by its condition."""
     alike: dict[tuple, list[list[str]]] = defaultdict(list)
     for row in rows:
@@ -148,7 +196,7 @@ def _endings(rows: list[Row], conditions: Conditions) -> list[dict]:
             "kind": KINDS[status] if status != "ok" else "limit",
             "where": part,
             "reason": reason,
-            "conditions": [condition for condition in found if condition],
+            "conditions": [condition for condition in members if condition],
         }
-        for (variant, status, part, reason), found in alike.items()
+        for (variant, status, part, reason), members in alike.items()
     ]

@@ -6,8 +6,9 @@ from textwrap import wrap
 
 import vl_convert
 
-from .figures import Figure, Panel, Table, substituted
+from .figures import Figure, Panel, substituted
 from .figures.spec import ROW
+from .table import Table
 from .theme import config, looks, named, styles
 
 COLUMN_WIDTH = 245

@@ -85,7 +85,7 @@ class Worker:
         try:
             yield
         except (Unsupported, BuildFailed) as error:
-            self._end(name, start, declared(error), str(error))
+            self._end(name, start, declared(error) or on_error, str(error))
         except ModuleNotFoundError as error:
             if on_error == "import_error":
                 self._end(name, start, "env_error", f"{error.name} is not installed")

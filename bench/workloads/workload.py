@@ -32,7 +32,8 @@ class Workload:
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
         """`case` at the small odd sizes, with another kind of input."""
-        return replace(case, **self.small, input=input)
+        sizes: dict[str, Any] = {**self.small, "input": input}
+        return replace(case, **sizes)
 
     def proved_case(self, case: Case) -> Case:
         """`case` at the size at which it is proved: its own, except for networks of several wide neurons."""

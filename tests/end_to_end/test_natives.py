@@ -5,6 +5,7 @@ from support.paths import FAULTY
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
+from snnbench.report.table import Table
 from snnbench.report.tables.markdown import markdown_text
 
 
@@ -50,7 +51,7 @@ def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
         ("right-native", "native"): None,
         ("torch", "soft"): 1,
     }
-    native, ranked = markdown_text(rows).split("**neuron soft")
+    native, ranked = markdown_text(Table(rows)).split("**neuron soft")
     assert "not ranked" in native and "firing rate" in native and "× best" not in native
     assert "× best" in ranked and "firing rate" not in ranked
 

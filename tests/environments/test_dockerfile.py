@@ -29,8 +29,8 @@ def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'installer')!r}); {imports}"
     code += f"print(named({name!r}).name, *(m.__file__ for key, m in sys.modules.items() if key.startswith('snnbench')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
-    found, *files = done.stdout.split()
-    assert found == name and files, done.stderr
+    printed, *files = done.stdout.split()
+    assert printed == name and files, done.stderr
     assert [file for file in files if not file.startswith(str(tmp_path))] == []
 
 

@@ -26,23 +26,23 @@ def client():
     import docker
 
     try:
-        found = docker.from_env(timeout=60)
-        found.images.get(IMAGE)
+        engine = docker.from_env(timeout=60)
+        engine.images.get(IMAGE)
     except docker.errors.DockerException as error:
         (pytest.fail if os.environ.get("SNNBENCH_NEEDS_ENGINE") else pytest.skip)(f"no engine with image {IMAGE}: {error}")
-    return found
+    return engine
 
 
-def ours(client) -> list[str]:
+def containers_of(client) -> list[str]:
     return [entry["Id"] for entry in client.api.containers(all=True, filters={"label": docker_engine.OWNER})]
 
 
 def until(condition, what, seconds=30.0):
     end = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < end, f"waited in vain for {what}"
         select.select([], [], [], 0.02)
-    return found
+    return value
 
 
 def contained(snnbench, names, adapters, grid="", measure="", container=""):
@@ -69,15 +69,15 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
     digest = client.images.get(IMAGE).id
     assert {record["environment"]["image"]["digest"] for record in ended.records} == {digest}
     assert ended.record("numpy")["proof"]["passed"]
-    assert not ours(client)
+    assert not containers_of(client)
 
 
 @pytest.mark.engine
 def test_what_a_worker_finds_around_it(snnbench, client):
     config = contained(snnbench, ["telling", "forking"], ["contained.py:Telling", "contained.py:Forking"], container="pids = 40")
     ended = snnbench.run(config, "--executor", "docker")
-    told = json.loads(ended.record("telling")["reason"].removeprefix("RuntimeError: "))
-    assert told == {
+    seen = json.loads(ended.record("telling")["reason"].removeprefix("RuntimeError: "))
+    assert seen == {
         "root_writable": False,
         "interfaces": ["lo"],
         "cores": 1,
@@ -87,7 +87,7 @@ def test_what_a_worker_finds_around_it(snnbench, client):
         "environment": [],
     }
     assert ended.record("forking")["reason"].startswith("BlockingIOError")
-    assert not ours(client)
+    assert not containers_of(client)
 
 
 @pytest.mark.engine
@@ -100,17 +100,17 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
     (watcher,) = [
         child for child in psutil.Process(process.pid).children() if "snnbench.executors.docker_engine" in child.cmdline()
     ]
-    assert ours(client)
+    assert containers_of(client)
     if also_the_watcher:
         watcher.kill()
     process.kill()
     process.communicate()
     if also_the_watcher:
-        assert ours(client)
+        assert containers_of(client)
         docker_engine.remove_orphans(client)
     else:
-        until(lambda: not ours(client), "the watcher")
-    assert not ours(client)
+        until(lambda: not containers_of(client), "the watcher")
+    assert not containers_of(client)
 
 
 def running(snnbench) -> str:
@@ -126,7 +126,7 @@ def test_interrupted_it_leaves_no_container(snnbench, client):
     process.send_signal(signal.SIGINT)
     ended = snnbench.end(process)
     assert (ended.exit_code, ended.records[0]["status"]) == (130, "interrupted")
-    assert not ours(client)
+    assert not containers_of(client)
 
 
 @pytest.mark.engine
@@ -165,17 +165,17 @@ def test_the_engines_own_words_are_kept_and_the_systems_preferred():
 
 def test_whose_containers_are_orphans():
     """Only those of processes of this machine, boot and namespace that are known to be gone."""
-    mine = docker_engine.owner()
-    assert not docker_engine.is_orphan(mine)
+    own = docker_engine.owner()
+    assert not docker_engine.is_orphan(own)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     label = docker_engine.owner(psutil.Process(child.pid))
     assert not docker_engine.is_orphan(label)
     child.communicate()
     assert docker_engine.is_orphan(label)
-    before, _, started = mine.rpartition(":")
+    before, _, started = own.rpartition(":")
     assert docker_engine.is_orphan(f"{before}:{float(started) - 60:.2f}"), "another process has had this number before"
     assert (
-        not docker_engine.is_orphan(f"other-boot{mine}")
+        not docker_engine.is_orphan(f"other-boot{own}")
         and not docker_engine.is_orphan("")
         and not docker_engine.is_orphan("a:b:c:d")
     )

@@ -1,14 +1,12 @@
-"""What is watched while a worker measures, and what is kept of it."""
+"""What is watched while a worker measures, and what of it a record stores."""
 
 import subprocess
 import sys
 
-from support.synthetic import record
+from support.synthetic import record, table_of
 
 from snnbench.machine.monitor import MOST_READINGS, Monitor, Watcher, condensed, slowed
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import Conditions
-from snnbench.report.figures.figure import Table
 from snnbench.report.figures.samples import samples
 from snnbench.worker.__main__ import cpu_seconds
 
@@ -16,14 +14,14 @@ from snnbench.worker.__main__ import cpu_seconds
 def test_what_stays_the_same_is_kept_once():
     reasons = [0, 0, 0, 0, 0, 0, 0, 0x4, 0x40]
     readings = [{"at": i, "mhz": 3000 if i < 5 else 2900, "throttle_reasons": bits} for i, bits in enumerate(reasons)]
-    kept = condensed(readings)
-    assert kept["watched"] == {"at": [0, 5, 7, 8], "mhz": [3000, 2900, 2900, 2900]}
-    assert slowed(kept["throttle_reasons"]) == ["its power limit", "heat"]
+    stored = condensed(readings)
+    assert stored["watched"] == {"at": [0, 5, 7, 8], "mhz": [3000, 2900, 2900, 2900]}
+    assert slowed(stored["throttle_reasons"]) == ["its power limit", "heat"]
 
 
 def test_however_long_a_worker_runs_a_record_stays_small():
-    kept = condensed([{"at": float(i), "mhz": float(i)} for i in range(10 * MOST_READINGS + 7)])
-    assert MOST_READINGS / 2 < len(kept["watched"]["at"]) <= MOST_READINGS and kept["watched"]["at"][0] == 0.0
+    stored = condensed([{"at": float(i), "mhz": float(i)} for i in range(10 * MOST_READINGS + 7)])
+    assert MOST_READINGS / 2 < len(stored["watched"]["at"]) <= MOST_READINGS and stored["watched"]["at"][0] == 0.0
 
 
 def test_a_machine_that_does_not_tell_is_no_fault():
@@ -53,8 +51,7 @@ def test_a_compiler_that_the_worker_started_is_no_stranger():
 
 def test_the_frequency_lies_beside_the_samples_of_the_same_process():
     made = record(count=20, step=0.004)  # samples from 100 s to 100.08 s
-    rows = rows_of([made])
-    clock = samples(Table(rows, Conditions(rows))).panels[-1]
+    clock = samples(table_of([made])).panels[-1]
     end = made.parts["step"].samples.at[-1] + made.parts["step"].samples.wall[-1]
     assert [(point["at"], point["value"]) for point in clock.points] == [
         (0.0, 3100.0),

@@ -4,6 +4,9 @@ from snnbench.adapters.base.case import PHASES, Case
 from snnbench.experiment.planned_case import case_id
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
+from snnbench.records.rows import rows_of
+from snnbench.report.figures import Figure, figures_of
+from snnbench.report.table import Table
 
 HOSTILE = """</script><script>alert("x")</script><img src='http://evil.example/x.png' onerror=alert(1)>{{ 7*7 }}"""
 WATCHED = {"at": [99.0, 100.01, 100.03], "mhz": [3100.0, 3050.0, 2900.0]}
@@ -69,6 +72,14 @@ def unmeasured(framework: str, status: str, **case) -> Record:
 
 def rounds(framework: str, **fields) -> list[Record]:
     return [record(framework, round=round, **fields) for round in (0, 1)]
+
+
+def table_of(records: list[Record], baseline: str = "") -> Table:
+    return Table(rows_of(records), baseline)
+
+
+def figure(table: Table, id: str) -> Figure:
+    return next(figure for figure in figures_of(table) if figure.id == id)
 
 
 def example() -> list[Record]:

@@ -1,7 +1,6 @@
 """A worker neither installs anything nor reaches the network, and an attempt is named even if its refusal was swallowed."""
 
 import os
-from pathlib import Path
 
 import pytest
 from support.paths import FAULTY
@@ -50,34 +49,51 @@ ALLOWED = {
 }
 
 
-def told(tmp_path, attempt):
+IMPORTS = """
+import importlib
+from pathlib import Path
+from snnbench.adapters import registry
+
+imported = []
+for name, reference in registry.BUILT_IN.items():
+    try:
+        for module in registry.load(reference).requires:
+            importlib.import_module(module)
+    except ImportError:
+        continue
+    imported.append(name)
+Path(__file__).with_name("imported").write_text(" ".join(imported))
+"""
+
+
+def error_of(tmp_path, attempt, timeout=30):
     """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
     (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
     job = {"references": [f"{tmp_path / 'mine.py'}:Mine"], "cases": []}
-    outcome = launch("describe", job, tmp_path / "scratch", 30, 4 << 30, worker_environment("cpu", 1))
+    outcome = launch("describe", job, tmp_path / "scratch", timeout, 4 << 30, worker_environment("cpu", 1))
     return outcome.answer("describe")["adapters"][0]["error"]
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_an_installation_is_refused_and_named(tmp_path, attempt):
-    assert "attempts: ['a package installation" in told(tmp_path, ATTEMPTS[attempt])
+    assert "attempts: ['a package installation" in error_of(tmp_path, ATTEMPTS[attempt])
 
 
 @pytest.mark.parametrize("attempt", CONNECTIONS)
 def test_a_connection_is_refused_and_named(tmp_path, attempt):
-    error = told(tmp_path, CONNECTIONS[attempt])
+    error = error_of(tmp_path, CONNECTIONS[attempt])
     assert "attempts: ['a network connection to " in error
     assert ":80'" in error
 
 
 @pytest.mark.parametrize("attempt", ALLOWED)
 def test_other_things_are_not_taken_for_it(tmp_path, attempt):
-    assert "attempts: []" in told(tmp_path, ALLOWED[attempt])
+    assert "attempts: []" in error_of(tmp_path, ALLOWED[attempt])
 
 
 def test_the_package_that_runs_pip_when_imported_cannot_be(tmp_path):
-    assert "attempts: []" in told(tmp_path, "import samna")
-    error = told(tmp_path, "import sys; ATTEMPTS.append(repr(sys.modules['samna']))")
+    assert "attempts: []" in error_of(tmp_path, "import samna")
+    error = error_of(tmp_path, "import sys; ATTEMPTS.append(repr(sys.modules['samna']))")
     assert "attempts: ['None']" in error
 
 
@@ -85,7 +101,7 @@ def test_the_package_that_runs_pip_when_imported_cannot_be(tmp_path):
 def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
     look = "import os, resource; ATTEMPTS.extend([os.environ[k] for k in ('OMP_NUM_THREADS', 'JAX_PLATFORMS', 'PIP_NO_INDEX',"
     look += " 'CUDA_VISIBLE_DEVICES', 'TMPDIR')] + [resource.getrlimit(resource.RLIMIT_DATA)[0], os.getsid(0) == os.getpid()])"
-    error = told(tmp_path, look)
+    error = error_of(tmp_path, look)
     assert f"attempts: ['1', 'cpu', '1', '', '{tmp_path / 'scratch'}', {4 << 30}, True]" in error
     assert not (tmp_path / "scratch").exists()
 
@@ -98,18 +114,27 @@ def test_the_proof_alone_does_not_pass_who_tries(snnbench):
     assert "tried to start a network connection to 192.0.2.1:80" in ended.stdout
 
 
-def in_environments():
-    return [name for recipe in load_recipes().values() for name in recipe.adapters]
+def installed_here():
+    """The built-in adapters whose frameworks need no environment of their own."""
+    return set(registry.BUILT_IN) - {name for recipe in load_recipes().values() for name in recipe.adapters}
 
 
 @pytest.mark.frameworks
+def test_no_framework_tries_anything_when_imported(tmp_path):
+    (tmp_path / "import_all.py").write_text(IMPORTS)
+    assert "attempts: []" in error_of(tmp_path, "import import_all", timeout=120)
+    assert installed_here() <= set((tmp_path / "imported").read_text().split())
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
 def test_no_built_in_framework_tries_anything(snnbench):
     """All of them for real, at a tiny size: imported, proved, weighed and timed."""
     grid = 'neurons = [11]\ntime_steps = [13]\nbatch = [2]\ndevice = ["cpu"]'
     ended = snnbench.run(snnbench.config(["all"], grid=grid, measure='budget = "20ms"\ntimeout = "2m"'))
     statuses = {record["case"]["framework"]: record["status"] for record in ended.records}
     cannot = {"bindsnet": "unsupported", "snntorch-ipu": "unsupported"}
-    assert statuses == {name: "ok" for name in set(registry.BUILT_IN) - set(in_environments())} | cannot
+    assert statuses == {name: "ok" for name in installed_here()} | cannot
     assert not any("sandbox" in record["parts"] for record in ended.records)
     assert ended.exit_code == 0
-    assert Path(ended.folder / "report.html").exists()
+    assert (ended.folder / "report.html").exists()

@@ -1,7 +1,9 @@
 """Faults of one number: a constant of the neuron that is off, or a share of something that is mixed in. NumPy only."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +28,11 @@ class Constant:
 
 
 def _spec_field(text: str, name: str, starts: tuple[float, ...], lowest: float, highest: float) -> Constant:
-    return Constant(text, lambda e: getattr(e.spec, name), lambda e, p: e.suppose(**{name: p}), starts, lowest, highest)
+    def supposed(e: Evidence, p: float) -> Hypothesis:
+        changes: dict[str, Any] = {name: p}
+        return e.suppose(spec=replace(e.spec, **changes))
+
+    return Constant(text, lambda e: getattr(e.spec, name), supposed, starts, lowest, highest)
 
 
 def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], kept: float) -> Constant:
@@ -101,9 +107,8 @@ def slopes(e: Evidence) -> Iterator[Constant]:
                 text = "the surrogate's slope is {p}, not {right}"
             else:
                 text = f"the surrogate is {surrogate} with slope {{p}}, not {e.spec.surrogate} with slope {{right}}{also}"
-            change = {"surrogate": surrogate, "detach_reset": detached}
-            yield Constant(text, _slope, lambda e, p, change=change: e.suppose(slope=p, **change), SLOPES, 1e-3, 1e4)
+            yield Constant(text, lambda e: e.spec.slope, partial(_sloped, surrogate, detached), SLOPES, 1e-3, 1e4)
 
 
-def _slope(e: Evidence) -> float:
-    return e.spec.slope
+def _sloped(surrogate: str, detached: bool, e: Evidence, p: float) -> Hypothesis:
+    return e.suppose(spec=replace(e.spec, surrogate=surrogate, detach_reset=detached, slope=p))

@@ -170,15 +170,15 @@ def _of_decisions(e: Evidence) -> str | None:
     wrong = wrong_decisions(e.right, e.limit.distance)
     before = wrong.mean()
 
-    def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str | None]:
+    def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str]:
         return _first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
 
-    for faults in (structures(e), reordered(e, wrong.any(axis=(0, 1)))):
+    for faults in (structures(e), reordered(e, np.any(wrong, axis=(0, 1)))):
         left, text = best(faults)
         if left <= FAR_BETTER:
             return text
-    if e.gradients and (text := _of_gradients(e)):
-        return text
+    if e.gradients and (named := _of_gradients(e)):
+        return named
     shorter = best(roundings(e), 0.0)  # potentials of a short format often lie exactly on the threshold
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
@@ -191,10 +191,10 @@ def _of_decisions(e: Evidence) -> str | None:
     return shorter[1] if shorter[0] <= BETTER else None
 
 
-def _first_best(scores: list[tuple[float, str]]) -> tuple[float, str | None]:
+def _first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
     """The first of the best (misfit, text): later ones must be clearly better, for TF32 and fp16 can look alike."""
     lowest = min((score for score, _ in scores), default=np.inf)
-    return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, None))
+    return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, ""))
 
 
 def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:

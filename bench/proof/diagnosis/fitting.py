@@ -51,7 +51,8 @@ def misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
     errors = []
     for name, right in gradients.items():
         allowed = e.limit.bias_gradient if name == "bias" else e.limit.gradient
-        errors.append(float(np.linalg.norm(e.gradients[name] - right) / max(np.linalg.norm(right), 1e-300) / allowed))
+        size = max(float(np.linalg.norm(right)), 1e-300)
+        errors.append(float(np.linalg.norm(e.gradients[name] - right)) / size / allowed)
     return errors
 
 
@@ -93,7 +94,7 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
             if low <= right <= high:
                 break
             near, far = sorted((abs(low - right), abs(high - right)))
-            broken += np.count_nonzero(((here >= 0) != fired) & ~bounding)
+            broken += int(np.count_nonzero(((here >= 0) != fired) & ~bounding))
             fit = Fit(broken, float(np.log(far / near)), (low + high) / 2, low, high)
             if abs(fit.p - p) <= 1e-9 * max(1, abs(p)):
                 break

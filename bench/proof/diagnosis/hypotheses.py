@@ -5,7 +5,6 @@ Faults are tables of names with the hypothesis they stand for; `diagnose` runs t
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -59,12 +58,12 @@ class Evidence:
         currents: np.ndarray | None = None,
         spikes: np.ndarray | None = None,
         pull: Callable[[np.ndarray], np.ndarray] | None = None,
-        **changes: Any,
+        spec: NeuronSpec | None = None,
     ) -> Hypothesis:
-        """The right neuron with other currents, spikes or fields of its spec."""
+        """The right neuron with other currents, spikes or equations."""
         right = self.right
         currents, spikes = (right.currents if currents is None else currents), (right.spikes if spikes is None else spikes)
-        return Hypothesis(replace(right.spec, **changes), currents, spikes, pull)
+        return Hypothesis(spec or right.spec, currents, spikes, pull)
 
     def started(self, after: np.ndarray | float) -> Hypothesis:
         """The neuron whose potential after the (missing) step −1 is `after`."""
@@ -88,21 +87,21 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     first = run(spec, currents[:1])[1]
     yield "one step early: looks ahead", e.suppose(currents, np.concatenate([first, spikes[:-1]]))
     yield "time is reversed", e.suppose(currents[::-1], spikes[::-1])
-    yield "pointwise: no memory between steps", e.suppose(*(a.reshape(1, -1, count) for a in (currents, spikes)))
+    yield "pointwise: no memory between steps", e.suppose(currents.reshape(1, -1, count), spikes.reshape(1, -1, count))
     if items > 1:
-        yield "the batch axis is scanned as time", e.suppose(*(a.transpose(1, 0, 2) for a in (currents, spikes)))
-        mixed = (a.reshape(items, steps, count).transpose(1, 0, 2) for a in (currents, spikes))
-        yield "time and batch are reshaped where they should be transposed", e.suppose(*mixed)
+        yield "the batch axis is scanned as time", e.suppose(currents.transpose(1, 0, 2), spikes.transpose(1, 0, 2))
+        mixed = [a.reshape(items, steps, count).transpose(1, 0, 2) for a in (currents, spikes)]
+        yield "time and batch are reshaped where they should be transposed", e.suppose(mixed[0], mixed[1])
     yield "the first answer is returned again: this is the output for the previous input", e.suppose(e.other_currents)
     for reset in RESETS:
         # `hard-straight` differs from `hard` in the gradient only.
         if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
-            yield f"resets like `{reset}`, not `{spec.reset}`", e.suppose(reset=reset)
+            yield f"resets like `{reset}`, not `{spec.reset}`", e.suppose(spec=replace(spec, reset=reset))
     if spec.max_spikes > 1:
-        yield "fires at most one spike a step", e.suppose(max_spikes=1)
-        yield f"fires more than {spec.max_spikes} spikes a step", e.suppose(max_spikes=MANY)
+        yield "fires at most one spike a step", e.suppose(spec=replace(spec, max_spikes=1))
+        yield f"fires more than {spec.max_spikes} spikes a step", e.suppose(spec=replace(spec, max_spikes=MANY))
     else:
-        yield "fires several spikes a step", e.suppose(max_spikes=MANY)
+        yield "fires several spikes a step", e.suppose(spec=replace(spec, max_spikes=MANY))
         if spec.reset.startswith("soft"):
             yield "fires several spikes a step inside and hands out one (clipped)", _clipped(e)
 
@@ -168,10 +167,11 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     """Forward runs do not see these either."""
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
-    yield f"the reset is {now} where it should be {should}", e.suppose(detach_reset=not detached)
+    yield f"the reset is {now} where it should be {should}", e.suppose(spec=replace(e.spec, detach_reset=not detached))
     for reset in ("hard", "hard-straight"):
         if e.spec.reset.startswith("hard") and reset != e.spec.reset:
-            yield f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`", e.suppose(reset=reset)
+            text = f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`"
+            yield text, e.suppose(spec=replace(e.spec, reset=reset))
 
 
 # -- rounding: texts and hypotheses -------------------------------------------------------------------------------

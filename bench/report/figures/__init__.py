@@ -1,8 +1,11 @@
 """Rows → figures: one file for each, a pure function from the cases of a report to what is drawn."""
 
+from collections.abc import Sequence
+
+from ..table import Table
 from .cold_start import cold_start
 from .coverage_map import coverage_map
-from .figure import Figure, Panel, Table, substituted
+from .figure import Figure, Panel, substituted
 from .launch import launch
 from .memory import memory
 from .natives import natives
@@ -19,10 +22,10 @@ FIGURES = (winners, times, scaling, pareto, memory, cold_start, launch, roofline
 """In the order in which a reader asks."""
 
 
-def figures_of(table: Table, theirs: list[Published] = ()) -> list[Figure]:
+def figures_of(table: Table, theirs: Sequence[Published] = ()) -> list[Figure]:
     """Every figure of a report, also those that have nothing to show and say why."""
-    found = [figure(table) for figure in FIGURES]
-    return [*found, published(table, theirs)] if theirs else found
+    figures = [figure(table) for figure in FIGURES]
+    return [*figures, published(table, theirs)] if theirs else figures
 
 
-__all__ = ["FIGURES", "Figure", "Panel", "Published", "Table", "coverage_map", "figures_of", "read_published", "substituted"]
+__all__ = ["FIGURES", "Figure", "Panel", "Published", "coverage_map", "figures_of", "read_published", "substituted"]

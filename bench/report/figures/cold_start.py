@@ -2,8 +2,10 @@
 
 from math import ceil
 
-from .figure import Entry, Figure, Panel, Table
-from .spec import SCHEMA, SECONDS, beside, hint, rows_of_dots, said
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import SCHEMA, SECONDS, Spec, beside, hint, rows_of_dots, said
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
@@ -16,9 +18,10 @@ PARTS = ("import", "build", "compile", "first call besides")
 def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
-        whole = [entry for entry in group if entry.shows("step") and _total(entry) is not None]
-        if whole:
-            panels.append(_panel(table, where, sorted(whole, key=_total)))
+        totals = {entry.index: total for entry in group if entry.shows("step") and (total := _total(entry)) is not None}
+        if totals:
+            started = [entry for entry in group if entry.index in totals]
+            panels.append(_panel(table, where, sorted(started, key=lambda entry: totals[entry.index]), totals))
     return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.")
 
 
@@ -29,31 +32,34 @@ def _parts(entry: Entry) -> list[float | None]:
 
 
 def _total(entry: Entry) -> float | None:
-    parts = _parts(entry)
-    return None if None in parts else sum(parts)
+    """Seconds to the first result; None where a part is unknown."""
+    known = [part for part in _parts(entry) if part is not None]
+    return sum(known) if len(known) == len(PARTS) else None
 
 
-def _panel(table: Table, where: dict, group: list[Entry]) -> Panel:
-    points = [
-        {"row": entry.index, "besides_s": _parts(entry)[3], "total": _total(entry), "pays": pays_off(entry, group[0])}
-        for entry in group
-    ]
+def _panel(table: Table, where: dict[str, str], group: list[Entry], totals: dict[int, float]) -> Panel:
+    points = []
+    for entry in group:
+        total, later = totals[entry.index], totals[entry.index] - totals[group[0].index]
+        points.append(
+            {"row": entry.index, "besides_s": _parts(entry)[3], "total": total, "pays": pays_off(entry, group[0], later)}
+        )
     fields = {name: f"{name}_s" for name in ("import", "build", "compile")} | {"step": "step_s"}
     return Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]})
 
 
-def pays_off(entry: Entry, quickest: Entry) -> str:
-    """After how many steps `entry` has made up for its later start."""
+def pays_off(entry: Entry, quickest: Entry, later: float) -> str:
+    """After how many steps `entry`, which starts so many seconds `later` than the `quickest`, has made up for that."""
     if entry is quickest:
         return "starts first"
     gain = quickest.values["step_s"] - entry.values["step_s"]
     if gain <= 0:
         return "never ahead"
-    return f"ahead after {ceil((_total(entry) - _total(quickest)) / gain):,}".replace(",", "\u202f")
+    return f"ahead after {ceil(later / gain):,}".replace(",", "\u202f")
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         {"calculate": "datum.besides_s", "as": "first call besides"},
         {"fold": list(PARTS), "as": ["part", "seconds"]},
         {"calculate": f"indexof({list(PARTS)}, datum.part)", "as": "place"},

@@ -1,8 +1,9 @@
 """The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
 
 from ..coverage import KINDS
-from .figure import Figure, Panel, Table
-from .spec import BY_VARIANT, SCHEMA
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import BY_VARIANT, SCHEMA, Spec
 
 TEXT = "How each case ended; #1 is the fastest step of its column."
 WORDS = {
@@ -28,7 +29,7 @@ def coverage_map(table: Table) -> Figure:
     return Figure("coverage", "Coverage", TEXT, _spec(), panels, "There are no records.")
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     kind = {
         "field": "kind",
         "type": "nominal",
@@ -36,7 +37,12 @@ def _spec() -> dict:
         "scale": {"domain": list(WORDS.values()), "range": list(COLOURS)},
         "legend": {"orient": "bottom", "title": None, "columns": "$columns"},
     }
-    x = {"field": "conditions", "type": "nominal", "sort": None, "axis": {"title": None, "labelAngle": -45, "labelLimit": 0}}
+    x: Spec = {
+        "field": "conditions",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"title": None, "labelAngle": -45, "labelLimit": 0},
+    }
     x["axis"]["grid"] = False
     text = {"type": "text", "limit": 50, "lineBreak": " ", "baseline": "middle"}
     return {

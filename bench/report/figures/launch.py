@@ -1,7 +1,11 @@
 """Launch-bound or not: is the time spent on issuing work rather than on the work?"""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import BY_VARIANT, hint, rows_of_dots
+from typing import Any
+
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
+from .spec import BY_VARIANT, Spec, hint, rows_of_dots
 
 TEXT = (
     "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue: at most (≤) the time "
@@ -20,6 +24,7 @@ def launch(table: Table) -> Figure:
     panels = []
     for phase, where, group in by_phase(table, ("neurons",)):
         lines: dict[str, list[Entry]] = {}
+        group = [entry for entry in group if entry.values["neurons"] is not None]
         for entry in sorted(group, key=lambda entry: entry.values["neurons"]):
             lines.setdefault(entry.variant, []).append(entry)
         points = [_point(table, entry, lines[entry.variant], phase) for entry in group]
@@ -31,7 +36,7 @@ def launch(table: Table) -> Figure:
     return Figure("launch", "Launch-bound or not", TEXT, _spec(), panels, missing)
 
 
-def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict:
+def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[str, Any]:
     """`line`: the same framework's entries, of the fewest neurons first."""
     values, small = entry.values, line[0]
     enqueue = values[f"{phase}_enqueue_s"]
@@ -39,23 +44,29 @@ def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict:
     most = _ratio(table, small, entry, phase) if entry is not small else None
     least = _least(table, line, phase)
     if least and most:
-        least = tuple(share * most[0] for share in least)
-    said = verdict(most and most[0], returned, least and least[0])
-    decided = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}.get(said, [])
+        least = _scaled(least, most[0])
+    answer = verdict(most and most[0], returned, least and least[0])
+    deciding = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}
     return {
         "row": entry.index,
         "most": most and most[0],
         "least": least and max(least[0], 0.0),
         "returned": returned,
-        "verdict": said,
-        "unsure": returned is None and any(low < limit < high for (_, low, high), limit in decided),
+        "verdict": answer,
+        "unsure": returned is None and any(share and share[1] < limit < share[2] for share, limit in deciding.get(answer, [])),
     }
+
+
+def _scaled(share: Share, factor: float) -> Share:
+    middle, low, high = share
+    return middle * factor, low * factor, high * factor
 
 
 def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> Share:
     if phase == "step":
         return table.step_ratio(entry, base)
-    return (entry.values[f"{phase}_s"] / base.values[f"{phase}_s"],) * 3
+    ratio = entry.values[f"{phase}_s"] / base.values[f"{phase}_s"]
+    return ratio, ratio, ratio
 
 
 def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
@@ -64,7 +75,11 @@ def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
         return None
     sizes = [entry.values["neurons"] for entry in line]
     grown, low, high = _ratio(table, line[1], line[0], phase)
-    return tuple(1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in (grown, high, low))
+
+    def share(ratio: float) -> float:
+        return 1 - (ratio - 1) / (sizes[1] / sizes[0] - 1)
+
+    return share(grown), share(high), share(low)
 
 
 def verdict(most: float | None, returned: float | None, least: float | None) -> str:
@@ -79,8 +94,8 @@ def verdict(most: float | None, returned: float | None, least: float | None) -> 
     return "yes" if least >= BOUND else "partly"
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         {"calculate": "isValid(datum.least) ? '≥ ' + format(min(datum.least, 1), '.0%') : ''", "as": "at_least"},
         {"calculate": "isValid(datum.most) ? '≤ ' + format(min(datum.most, 1), '.0%') : ''", "as": "at_most"},
         {"calculate": "isValid(datum.returned) ? 'back ' + format(datum.returned, '.0%') : ''", "as": "until_return"},
@@ -95,8 +110,8 @@ def _spec() -> dict:
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     text = {"type": "text", "align": "center", "lineHeight": 13}
     clear = [{"filter": "datum.verdict !== 'unclear'"}]
-    lines = {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}
-    layers = [
+    lines: Spec = {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}
+    layers: list[Spec] = [
         {"mark": {"type": "rect", "color": "$accent", "stroke": "$grid"}, "encoding": {"fillOpacity": fill}},
         {
             "transform": [{"filter": "datum.verdict === 'unclear'"}],

@@ -1,7 +1,9 @@
 """Memory of one call: one panel for each meaning of the number, because only the same quantity may be compared."""
 
-from .figure import PHASES, Entry, Figure, Panel, Table
-from .spec import MEBIBYTES, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
+from ..metric import STEP_FIRST, Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import MEBIBYTES, Spec, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -12,7 +14,7 @@ TEXT = (
 def memory(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
-        for phase in PHASES:
+        for phase in STEP_FIRST:
             meanings: dict[str, list[Entry]] = {}
             for entry in group:
                 if entry.shows(phase) and entry.values[f"{phase}_peak_memory_bytes"]:
@@ -21,7 +23,7 @@ def memory(table: Table) -> Figure:
     return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.")
 
 
-def _panel(table: Table, where: dict, phase: str, meaning: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, where: dict[str, str], phase: str, meaning: str, group: list[Entry]) -> Panel:
     peak, extra = (f"{phase}_{kind}_memory_bytes" for kind in ("peak", "extra"))
     group = sorted(group, key=lambda entry: entry.values[peak])
     names = {"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"}
@@ -29,8 +31,8 @@ def _panel(table: Table, where: dict, phase: str, meaning: str, group: list[Entr
     return Panel(title, where, [{"row": entry.index} for entry in group], {"peak": peak, "extra": extra}, names)
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         *mebibytes("peak", "extra"),
         {"calculate": said("peak", MEBIBYTES), "as": "most"},
         {"calculate": f"isValid(datum.extra) ? {said('extra', MEBIBYTES)} : ''", "as": "beyond"},
@@ -41,7 +43,7 @@ def _spec() -> dict:
     point = {"type": "point", "size": 70, "opacity": 1}
     known = [{"filter": "datum.extra > 0"}]
     span = {"x": {**x, "field": "extra"}, "x2": {"field": "peak"}, "color": both["color"]}
-    layers = [
+    layers: list[Spec] = [
         {"transform": known, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": span},
         {
             "transform": known,

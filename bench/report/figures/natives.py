@@ -1,7 +1,8 @@
 """Tutorials' own neurons: measured, shown apart, never ranked, because each framework computes another network."""
 
-from .figure import Figure, Panel, Table
-from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "What each framework's own tutorial gives. These are different networks with different gradients: the times say what a "
@@ -23,15 +24,15 @@ def natives(table: Table) -> Figure:
     return Figure("natives", "Tutorials' own neurons, never ranked", TEXT, _spec(), panels, missing)
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         {"calculate": said("seconds", SECONDS), "as": "time"},
         {"calculate": "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''", "as": "fires"},
     ]
     x = {"field": "seconds", **log_x("time per step", SECONDS)}
     tooltip = hint(framework="variant", time="time", firing_rate="fires")
     rule = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": coloured(False)["color"]}
-    layers = [
+    layers: list[Spec] = [
         {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": rule},
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},

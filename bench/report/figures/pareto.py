@@ -1,7 +1,9 @@
 """Time against memory: who is on the front, where less of one costs more of the other."""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import MEBIBYTES, SECONDS, coloured, hint, log_x, log_y, mebibytes, plane, said
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
+from .spec import MEBIBYTES, SECONDS, Spec, coloured, hint, log_x, log_y, mebibytes, plane, said
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
@@ -17,12 +19,12 @@ def pareto(table: Table) -> Figure:
         for entry in group:
             if entry.values[column]:
                 meanings.setdefault(entry.values["memory_meaning"] or "unknown", []).append(entry)
-        panels += [_panel(table, where, phase, column, said, same) for said, same in meanings.items() if len(same) > 1]
+        panels += [_panel(table, where, phase, column, meaning, same) for meaning, same in meanings.items() if len(same) > 1]
     missing = "Nowhere were time and memory, in the same meaning, measured of two frameworks in the same conditions."
     return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing)
 
 
-def _panel(table: Table, where: dict, phase: str, column: str, meaning: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, where: dict[str, str], phase: str, column: str, meaning: str, group: list[Entry]) -> Panel:
     least, front = float("inf"), set()
     for entry in sorted(group, key=lambda entry: (entry.values[f"{phase}_s"], entry.values[column])):
         if entry.values[column] < least:
@@ -39,10 +41,10 @@ def _panel(table: Table, where: dict, phase: str, column: str, meaning: str, gro
     )
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     x = {"field": "seconds", **log_x("time per call", SECONDS)}
     y = {"field": "bytes", **log_y("$meaning", MEBIBYTES, base=2)}
-    transform = [
+    transform: list[Spec] = [
         *mebibytes("bytes"),
         {"calculate": said("seconds", SECONDS), "as": "time"},
         {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
@@ -50,7 +52,7 @@ def _spec() -> dict:
     line = {"type": "line", "interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
     dots = {"type": "point", "filled": True, "size": 90, "opacity": 1}
     tooltip = hint(framework="variant", time="time", memory="memory")
-    layers = [
+    layers: list[Spec] = [
         {"transform": [{"filter": "datum.front"}], "mark": line, "encoding": {"x": x, "y": y}},
         {"mark": dots, "encoding": {"x": x, "y": y, **coloured(True), "tooltip": tooltip}},
     ]

@@ -2,8 +2,10 @@
 
 from ...proof.limits import limits_of
 from ...workloads import WORKLOADS
-from .figure import Entry, Figure, Panel, Table
-from .spec import coloured, hint, log_x, rows_of_dots
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import Spec, coloured, hint, log_x, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
@@ -31,7 +33,7 @@ def proof(table: Table) -> Figure:
     return Figure("proof", "Proof", TEXT, _spec(), panels, "No proof was tried.")
 
 
-def _panel(table: Table, where: dict, column: str, words: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
     order = sorted({entry.variant for entry in group})
     title = " · ".join(filter(None, (words, table.title(where))))
@@ -57,12 +59,12 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
     return [low / room / zero, high * room]
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
     x = {"field": "value", **log_x("$measure", number, domain="$domain")}
-    transform = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
+    transform: list[Spec] = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
     colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
-    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
+    shape: Spec = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
     dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
     zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
     once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
@@ -72,7 +74,7 @@ def _spec() -> dict:
         "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]},
         "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, "tooltip": hint(limit="value")},
     }
-    layers = [
+    layers: list[Spec] = [
         limit,
         {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
         {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},

@@ -1,12 +1,16 @@
 """Other people's published figures beside ours: another machine, often another network, some only nominally of that size."""
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...mistakes import ConfigError
-from .figure import Figure, Panel, Table
-from .spec import BY_VARIANT, SECONDS, hint, log_x, rows_of_dots, said
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import BY_VARIANT, SECONDS, Spec, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
@@ -15,11 +19,12 @@ TEXT = (
 )
 PHASES = {"forward_s": "forward", "backward_s": "backward", "total_s": "step", "step_s": "step"}
 """Our phase beside each published metric. A total has no optimizer, our step has one that does the same work."""
-WORKLOADS = {"linear-lif": "Linear(n,n)+LIF", "lif": "LIF only"}
-"""How the published workloads that are ours begin."""
 ROW = 44
 """Height of a line, of three lines of text."""
-COLUMNS = ("source", "year", "system", "backend", "precision", "hardware", "workload", "batch", "time_steps", "neurons")
+COLUMNS = (
+    *("source", "year", "system", "backend", "precision", "hardware", "workload", "ours"),
+    *("batch", "time_steps", "neurons", "metric", "value", "unit", "where"),
+)
 
 
 @dataclass(frozen=True)
@@ -33,27 +38,26 @@ class Published:
         return "NOMINAL" in self.values["where"]
 
     def size(self) -> tuple[str, str, str, str]:
+        """(our workload, our phase, neurons, time steps); empty where nothing of ours is the same."""
         values = self.values
-        workload = next((ours for ours, words in WORKLOADS.items() if values["workload"].startswith(words)), "")
-        return workload, PHASES.get(values["metric"], ""), values["neurons"], values["time_steps"]
+        return values["ours"], PHASES.get(values["metric"], ""), values["neurons"], values["time_steps"]
 
 
 def read_published(path: Path) -> list[Published]:
     """The figures in a file like results/published/published.csv. Raises ConfigError."""
     try:
         with open(path, newline="", encoding="utf-8") as stream:
-            found = list(csv.DictReader(stream))
+            lines = list(csv.DictReader(stream))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"--published {path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    wanted = {*COLUMNS, "metric", "value", "unit", "where"}
-    if not found or wanted - set(found[0]):
-        raise ConfigError(f"--published {path}: must be a CSV file with the columns {', '.join(sorted(wanted))}")
-    return [Published(values) for values in found]
+    if not lines or {*COLUMNS} - set(lines[0]):
+        raise ConfigError(f"--published {path}: must be a CSV file with the columns {', '.join(sorted(COLUMNS))}")
+    return [Published(values) for values in lines]
 
 
-def published(table: Table, figures: list[Published]) -> Figure:
+def published(table: Table, figures: Sequence[Published]) -> Figure:
     """`figures` beside those of `table` that have the same workload, neurons and time steps."""
-    theirs: dict[tuple, list[Published]] = {}
+    theirs: dict[tuple[str, ...], list[Published]] = {}
     for figure in figures:
         if figure.values["unit"] == "s" and all(figure.size()):
             theirs.setdefault(figure.size(), []).append(figure)
@@ -71,8 +75,8 @@ def published(table: Table, figures: list[Published]) -> Figure:
     return Figure("published", "Published figures, other hardware", TEXT, _spec(), panels, missing)
 
 
-def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Published]) -> Panel:
-    points = [
+def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], theirs: list[Published]) -> Panel:
+    points: list[dict[str, Any]] = [
         {"row": e.index, "ours": True, "name": f"{e.variant} {e.values['precision']}", "hardware": "here", "source": ""}
         for e in ours
     ]
@@ -85,8 +89,8 @@ def _panel(table: Table, where: dict, phase: str, ours: list, theirs: list[Publi
     return Panel(table.title(where), where, points, {"seconds": f"{phase}_s"}, {"variants": order, "row": ROW})
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         {"calculate": said("seconds", SECONDS), "as": "time"},
         {"calculate": "join(split(datum.name, '|'), ' ')", "as": "whole_name"},
         {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
@@ -95,8 +99,8 @@ def _spec() -> dict:
     tooltip = hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark")
     y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')", "labelLimit": 175}}
     both = {"x": x, "y": y, "tooltip": tooltip}
-    shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
-    layers = [
+    shape: Spec = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
+    layers: list[Spec] = [
         {
             "transform": [{"filter": "!datum.ours"}],
             "mark": {"type": "point", "filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9},

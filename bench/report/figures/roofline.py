@@ -1,7 +1,8 @@
 """Roofline: how near a call comes to the least time that the hardware, as measured, needs for it."""
 
-from .figure import Figure, Panel, Table, by_phase
-from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
+from ..table import Table
+from .figure import Figure, Panel, by_phase
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
@@ -23,8 +24,8 @@ def roofline(table: Table) -> Figure:
     return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.")
 
 
-def _spec() -> dict:
-    transform = [
+def _spec() -> Spec:
+    transform: list[Spec] = [
         {"calculate": "datum.floor / datum.seconds", "as": "share"},
         {"calculate": "format(datum.share, datum.share < 0.095 ? '.1~%' : '.0%')", "as": "percent"},
         {"calculate": said("seconds", SECONDS), "as": "time"},
@@ -35,5 +36,5 @@ def _spec() -> dict:
     limit["encoding"] = {"x": x, "y": {"value": 0}, "y2": {"value": "height"}}
     dots = {"type": "point", "filled": True, "size": 70, "opacity": 1}
     tooltip = hint(framework="variant", time="time", floor="least", share="percent")
-    layers = [limit, {"mark": dots, "encoding": {"x": x, **coloured(False), "tooltip": tooltip}}, beside("percent")]
+    layers: list[Spec] = [limit, {"mark": dots, "encoding": {"x": x, **coloured(False), "tooltip": tooltip}}, beside("percent")]
     return rows_of_dots(layers, transform)

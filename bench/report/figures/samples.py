@@ -1,9 +1,13 @@
 """All samples of one case in the order in which they were taken, coloured by process, and the device's clock underneath."""
 
+from typing import Any
+
 from ...machine.monitor import slowed
 from ...records.record import Record, Samples
-from .figure import Entry, Figure, Panel, Table
-from .spec import SECONDS, hint, plane, said
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import SECONDS, Spec, hint, plane, said
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
@@ -48,11 +52,11 @@ FREQUENCY = {"axis_labels": MEGAHERTZ, "said": said("value", MEGAHERTZ), "dots":
 
 
 def _sampled(entry: Entry) -> list[tuple[Record, Samples]]:
-    found = [(record, record.parts["step"].samples) for record in entry.row.records if "step" in record.parts]
-    return [(record, samples) for record, samples in found if samples is not None]
+    sampled = [(record, record.parts["step"].samples) for record in entry.row.records if "step" in record.parts]
+    return [(record, samples) for record, samples in sampled if samples is not None]
 
 
-def _points(entry: Entry, clock: str, every: int) -> list[dict]:
+def _points(entry: Entry, clock: str, every: int) -> list[dict[str, Any]]:
     return [
         {"round": record.round + 1, "at": _short(at), "value": _short(seconds)}
         for record, samples in _sampled(entry)
@@ -60,7 +64,7 @@ def _points(entry: Entry, clock: str, every: int) -> list[dict]:
     ]
 
 
-def _frequency(entry: Entry) -> list[dict]:
+def _frequency(entry: Entry) -> list[dict[str, Any]]:
     """Readings while the step was sampled, the last one before it, which held at its beginning, and what held at its end."""
     points = []
     for record, samples in _sampled(entry):
@@ -78,17 +82,17 @@ def _frequency(entry: Entry) -> list[dict]:
 
 def _meanwhile(entry: Entry) -> list[str]:
     """How the device was and who else computed, from the worker's beginning to its end."""
-    found = []
+    notes = []
     for record in entry.row.records:
         watched, reasons = record.monitor.get("watched", {}), slowed(record.monitor.get("throttle_reasons", 0))
         ranges = [f"{min(watched[key]):g} – {max(watched[key]):g} {unit}" for key, unit in UNITS.items() if key in watched]
         if ranges:
-            found.append(f"Round {record.round + 1}, meanwhile: {', '.join(ranges)}.")
+            notes.append(f"Round {record.round + 1}, meanwhile: {', '.join(ranges)}.")
         if reasons:
-            found.append(f"Round {record.round + 1}: the GPU was slowed down by {' and '.join(reasons)}.")
+            notes.append(f"Round {record.round + 1}: the GPU was slowed down by {' and '.join(reasons)}.")
         if (foreign := record.monitor.get("foreign_cores")) is not None:
-            found.append(f"Round {record.round + 1}: other programs used {foreign:.2g} cores meanwhile.")
-    return found
+            notes.append(f"Round {record.round + 1}: other programs used {foreign:.2g} cores meanwhile.")
+    return notes
 
 
 UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
@@ -99,7 +103,7 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
@@ -107,7 +111,7 @@ def _spec() -> dict:
     kind = {"field": "round", "type": "nominal", "legend": legend}
     colour = {**kind, "scale": {"domain": "$rounds_shown", "range": "$palette"}}
     shape = {**kind, "scale": {"domain": "$rounds_shown", "range": "$marks"}}
-    transform = [{"calculate": "$said", "as": "reading"}]
+    transform: list[Spec] = [{"calculate": "$said", "as": "reading"}]
     dots = {"mark": {"type": "point", "filled": True, "size": 28, "opacity": "$dots"}, "encoding": {"shape": shape}}
     line = {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2, "opacity": "$line"}}
     encoding = {"x": x, "y": y, "color": colour, "tooltip": hint(round="round", reading="reading")}

@@ -1,12 +1,16 @@
 """How time grows with neurons, time steps and batch: fitted exponents, and where the lead changes."""
 
 from itertools import pairwise
+from typing import Any
 
 from ... import units
 from ...stats import crossing, power_law
-from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import DASHED, SECONDS, coloured, hint, log_x, log_y, plane, said
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
+from .spec import DASHED, SECONDS, Spec, coloured, hint, log_x, log_y, plane, said
 
+Lead = tuple[float, float, int, int, str, str]
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
@@ -26,24 +30,26 @@ def scaling(table: Table) -> Figure:
     return Figure("scaling", "How time grows", TEXT, _spec(), panels, missing)
 
 
-def _panel(table: Table, axis: str, phase: str, where: dict, group: list[Entry]) -> Panel:
-    said_axis, letter = AXES[axis]
+def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
+    axis_title, letter = AXES[axis]
     lines: dict[str, dict[int, Entry]] = {}
     for entry in sorted(group, key=lambda entry: entry.values[axis]):
         lines.setdefault(entry.variant, {})[entry.values[axis]] = entry
     seconds = f"{phase}_s"
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
-    crosses = [{"x": lead[0], "seconds": lead[1], "said": _sentence(letter, *lead)} for lead in _leads(lines, phase)]
+    crosses: list[dict[str, Any]] = [
+        {"x": lead[0], "seconds": lead[1], "said": _sentence(letter, *lead)} for lead in _leads(lines, phase)
+    ]
     return Panel(
-        title=" · ".join(filter(None, (f"over {said_axis}", table.title(where)))),
+        title=" · ".join(filter(None, (f"over {axis_title}", table.title(where)))),
         where=where,
         points=[{"row": entry.index, "label": labels[entry.variant]} for name in order for entry in lines[name].values()],
         fields={"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"},
         names={
             "variants": order,
             "labels": [labels[name] for name in order],
-            "along": said_axis,
+            "along": axis_title,
             "sizes": sorted({entry.values[axis] for entry in group}),
             "crosses": crosses,
         },
@@ -55,23 +61,23 @@ def _label(name: str, letter: str, times: dict[int, float]) -> str:
     return f"{name}  {letter}^{power_law(list(times), list(times.values())):.2f}" if len(times) > 1 else name
 
 
-def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[tuple]:
+def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[Lead]:
     """(size, seconds, the sizes around it, who led, who leads) wherever the fastest of both neighbouring sizes differ clearly.
 
     Clearly: at both sizes the two intervals do not overlap. Only frameworks measured at both sizes can be compared.
     """
     sizes = sorted({size for line in lines.values() for size in line})
-    found = []
+    leads: list[Lead] = []
     for low, high in pairwise(sizes):
         both = [name for name, line in lines.items() if low in line and high in line]
         if not both:
             continue
         time = {(name, size): lines[name][size].row.estimates[phase] for name in both for size in (low, high)}
-        before, after = (min(both, key=lambda name, size=size: time[name, size].median) for size in (low, high))
+        before, after = (min(both, key={name: time[name, size].median for name in both}.__getitem__) for size in (low, high))
         if time[before, low].high < time[after, low].low and time[after, high].high < time[before, high].low:
             pairs = [[time[name, size].median for size in (low, high)] for name in (before, after)]
-            found.append((*crossing((low, high), *pairs), low, high, before, after))
-    return found
+            leads.append((*crossing((low, high), *pairs), low, high, before, after))
+    return leads
 
 
 def _sentence(letter: str, at: float, seconds: float, low: int, high: int, before: str, after: str) -> str:
@@ -79,17 +85,17 @@ def _sentence(letter: str, at: float, seconds: float, low: int, high: int, befor
     return f"{after} overtakes {before} at {near}."
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     x = {**log_x("$along", ""), "field": "x"}
     x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
     y = {**log_y("time per call", SECONDS), "field": "seconds"}
     colour = coloured(True, "$labels")
-    transform = [
+    transform: list[Spec] = [
         {"calculate": said("seconds", SECONDS), "as": "time"},
         {"calculate": f"{said('low', SECONDS)} + ' – ' + {said('high', SECONDS)}", "as": "interval"},
     ]
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
-    layers = [
+    layers: list[Spec] = [
         {
             "mark": {"type": "line", "strokeWidth": 1.5},
             "encoding": {"x": x, "y": y, "color": colour["color"], "strokeDash": DASHED},

@@ -1,5 +1,10 @@
 """Pieces of Vega-Lite specifications that several figures share: axes, scales, and the plot of one dot per framework."""
 
+from collections.abc import Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 SECONDS = "replace(format(datum.value, '.3~s'), regexp('([a-zµ]?)$'), ' $1s')"
@@ -20,22 +25,22 @@ def said(field: str, expression: str) -> str:
     return expression.replace("datum.value", f"datum['{field}']")
 
 
-def mebibytes(*fields: str) -> list[dict]:
+def mebibytes(*fields: str) -> list[Spec]:
     """Transforms from bytes: on an axis in MiB, and only there, round numbers are round."""
     return [{"calculate": f"isValid(datum.{name}) ? datum.{name} / 1048576 : null", "as": name} for name in fields]
 
 
-def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> dict:
+def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> Spec:
     """A horizontal logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
     return _log("x", title, labels, domain, base)
 
 
-def log_y(title: str, labels: str, base: int = 10) -> dict:
+def log_y(title: str, labels: str, base: int = 10) -> Spec:
     """As `log_x`, upwards."""
     return _log("y", title, labels, None, base)
 
 
-def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -> dict:
+def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -> Spec:
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
     short = f"domain('{channel}')[1] < {LONG} * domain('{channel}')[0]"
     axis = {
@@ -50,7 +55,7 @@ def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
 
-BY_VARIANT = {
+BY_VARIANT: Spec = {
     "field": "variant",
     "type": "nominal",
     "sort": None,
@@ -65,7 +70,7 @@ BY_VARIANT = {
 """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
 
 
-def coloured(legend: bool, labels: str = "$variants") -> dict:
+def coloured(legend: bool, labels: str = "$variants") -> Spec:
     """Colour and shape (and dashes, where a line is drawn) tell variants apart: each alone would do."""
     field = "label" if labels == "$labels" else "variant"
     kind = {"field": field, "type": "nominal", "sort": None}
@@ -76,7 +81,7 @@ def coloured(legend: bool, labels: str = "$variants") -> dict:
     }
 
 
-DASHED = {
+DASHED: Spec = {
     "field": "variant",
     "type": "nominal",
     "sort": None,
@@ -86,7 +91,7 @@ DASHED = {
 """Dashes for a line, besides its colour."""
 
 
-def beside(text: str) -> dict:
+def beside(text: str) -> Spec:
     """A text in the column to the right of the plot."""
     return {
         "mark": {"type": "text", "align": "left", "baseline": "middle"},
@@ -94,7 +99,7 @@ def beside(text: str) -> dict:
     }
 
 
-def rows_of_dots(layers: list[dict], transform: list[dict] = (), **more) -> dict:
+def rows_of_dots(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
     """A specification with one line per framework variant; `layers` say what is on it."""
     return {
         "$schema": SCHEMA,
@@ -104,12 +109,12 @@ def rows_of_dots(layers: list[dict], transform: list[dict] = (), **more) -> dict
         "data": {"values": "$points"},
         "transform": list(transform),
         "encoding": {"y": BY_VARIANT},
-        "layer": layers,
+        "layer": list(layers),
         **more,
     }
 
 
-def plane(layers: list[dict], transform: list[dict] = (), height: int = 300, **more) -> dict:
+def plane(layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int = 300, **more: Any) -> Spec:
     """A specification with two quantitative axes."""
     return {
         "$schema": SCHEMA,
@@ -118,11 +123,11 @@ def plane(layers: list[dict], transform: list[dict] = (), height: int = 300, **m
         "autosize": {"type": "fit-x", "contains": "padding"},
         "data": {"values": "$points"},
         "transform": list(transform),
-        "layer": layers,
+        "layer": list(layers),
         **more,
     }
 
 
-def hint(**fields: str) -> list[dict]:
+def hint(**fields: str) -> list[Spec]:
     """A tooltip of fields of the data, by their names in words."""
     return [{"field": field, "type": "nominal", "title": words.replace("_", " ")} for words, field in fields.items()]

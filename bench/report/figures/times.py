@@ -1,7 +1,11 @@
 """Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
 
-from .figure import Entry, Figure, Panel, Table, by_phase
-from .spec import SECONDS, beside, coloured, hint, log_x, rows_of_dots, said
+from typing import Any
+
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, by_phase
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
 
 TEXT = (
     "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
@@ -15,24 +19,28 @@ def times(table: Table) -> Figure:
     return Figure("times", "Time per call", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
-def _panel(table: Table, phase: str, where: dict, group: list[Entry]) -> Panel:
+def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
     group = sorted(group, key=lambda entry: entry.values[f"{phase}_s"])
     base = next((entry for entry in group if entry.variant == table.baseline), group[0])
-    points = []
-    for entry in group:
-        points.append({"row": entry.index})
-        if phase == "step" and entry is not base:
-            _, points[-1]["ratio_low"], points[-1]["ratio_high"] = table.step_ratio(entry, base)
+    points = [{"row": entry.index} | (_interval(table, entry, base) if phase == "step" else {}) for entry in group]
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
     names = {"variants": [entry.variant for entry in group], "baseline": table.baseline, "against": base.variant}
     return Panel(table.title(where), where, points, fields, names)
 
 
-def _spec() -> dict:
+def _interval(table: Table, entry: Entry, base: Entry) -> dict[str, Any]:
+    """Of the ratio to the baseline, which has none of its own."""
+    if entry is base:
+        return {}
+    _, low, high = table.step_ratio(entry, base)
+    return {"ratio_low": low, "ratio_high": high}
+
+
+def _spec() -> Spec:
     figures = ("seconds", "low", "high")
     known = "isValid(datum.ratio_low) && against === datum.base"
     interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
-    transform = [
+    transform: list[Spec] = [
         {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "fastest"}]},
         {"calculate": "datum.variant === baseline ? 1 : 0", "as": "chosen"},
         {"joinaggregate": [{"op": "max", "field": "chosen", "as": "any_chosen"}]},
@@ -47,7 +55,7 @@ def _spec() -> dict:
     tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
     x = {"field": "seconds", **log_x("time per call", SECONDS)}
     only_base = [{"filter": "datum.variant === datum.base"}]
-    layers = [
+    layers: list[Spec] = [
         {
             "transform": only_base,
             "mark": {"type": "rect", "color": "$band"},

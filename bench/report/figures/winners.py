@@ -1,7 +1,11 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
-from .figure import PHASES, Entry, Figure, Panel, Table
-from .spec import MEBIBYTES, SCHEMA, SECONDS, coloured, hint, mebibytes, said
+from typing import Any
+
+from ..metric import STEP_FIRST, Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import MEBIBYTES, SCHEMA, SECONDS, Spec, coloured, hint, mebibytes, said
 
 TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
@@ -12,24 +16,29 @@ CELL_HEIGHT = 90
 """Its width, `$cell`, follows from the page's."""
 
 
+NO_NEURONS = "–"
+"""In place of a number of neurons, for a workload whose layers have many."""
+
+
 def winners(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(("neurons", "time_steps")):
-        for phase in PHASES:
+        for phase in STEP_FIRST:
             if points := _points(table, group, phase):
                 panels.append(_panel(table, where | {"phase": phase}, phase, points))
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
-def _points(table: Table, group: list[Entry], phase: str) -> list[dict]:
-    cells: dict[tuple[int, int], list[Entry]] = {}
+def _points(table: Table, group: list[Entry], phase: str) -> list[dict[str, Any]]:
+    cells: dict[tuple[int | None, int], list[Entry]] = {}
     for entry in group:
         cells.setdefault((entry.values["neurons"], entry.values["time_steps"]), []).append(entry)
     points = []
     for members in cells.values():
         ordered = sorted((e for e in members if e.shows(phase)), key=lambda entry: entry.values[f"{phase}_s"])
         if ordered:
-            points.append({"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)})
+            point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
+            points.append(point | ({} if ordered[0].values["neurons"] is not None else {"neurons": NO_NEURONS}))
     return points
 
 
@@ -39,7 +48,7 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 
 
-def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
+def _panel(table: Table, where: dict[str, str], phase: str, points: list[dict[str, Any]]) -> Panel:
     entries = [table.entries[point["row"]] for point in points]
     fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
     names = {
@@ -50,7 +59,7 @@ def _panel(table: Table, where: dict, phase: str, points: list[dict]) -> Panel:
     return Panel(table.title(where), where, points, fields, names)
 
 
-def _spec() -> dict:
+def _spec() -> Spec:
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
     tie = "datum.also ? '|≈ ' + replace(datum.also, ':', ':|') : ''"
@@ -58,7 +67,7 @@ def _spec() -> dict:
         "calculate": f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
         "as": "lines",
     }
-    transform = [
+    transform: list[Spec] = [
         *mebibytes("bytes"),
         {"calculate": said("seconds", SECONDS), "as": "time"},
         {"calculate": said("bytes", MEBIBYTES), "as": "memory"},

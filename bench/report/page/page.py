@@ -3,51 +3,56 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...records.rows import Row
-from ..coverage import Conditions, coverage
-from ..figures import Figure, Published, Table, figures_of
-from ..figures.figure import PHASES
-from ..tables.csv import COLUMNS
+from ..coverage import REFUSED, axis_of, coverage
+from ..figures import Figure, Published, figures_of
+from ..metric import STEP_FIRST, VIEWS
+from ..table import Table
 from ..theme import config, named, styles
 from .provenance import provenance, rejected
 from .reproduce import ResultSet
 from .table import columns, lines
-from .trust import REFUSED, header, trust
+from .trust import header, trust
 from .vega import vega_script
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
-VIEWS = {"times": "Times", "memory": "Memory", "start": "Start and limits", "proof": "Proof"}
-CALLED = {"neurons": "N", "time_steps": "T", "batch": "B", "input_grad": "input gradient"}
+WORKLOADS = {
+    "linear-lif": "layers of a linear map and leaky integrate-and-fire neurons, all of one width",
+    "lif": "leaky integrate-and-fire neurons alone, whose currents are the input",
+}
+ABSENT = "–"
+"""Said of an axis that means nothing for a case's workload."""
 
 
 def html_text(
-    rows: list[Row],
+    table: Table,
     name: str,
-    unreadable: list[str],
-    sets: list[ResultSet] = (),
-    theirs: list[Published] = (),
-    baseline: str = "",
-    missing: list[str] = (),
+    unreadable: Sequence[str] = (),
+    sets: Sequence[ResultSet] = (),
+    missing: Sequence[str] = (),
+    theirs: Sequence[Published] = (),
 ) -> str:
-    """The whole report of `rows` (as `rows_of` gives them).
+    """The whole report of `table` under the heading `name`.
 
-    `unreadable` are sentences about files that were skipped, `sets` the folders that the rows are from, `theirs` published
-    figures to lay beside them, `baseline` the framework variant that times are compared with at first, and `missing` the names
-    of planned cases without a record.
+    `unreadable` are sentences about files that were skipped, `sets` the folders that the rows are from, `missing` the names of
+    planned cases without a record, and `theirs` published figures to lay beside the measured ones.
     """
-    conditions = Conditions(rows)
-    table = Table(rows, conditions, baseline)
-    values = {id(entry.row): entry.values for entry in table.entries}
+    rows, conditions, shown = table.rows, table.conditions, columns(table)
     figures = figures_of(table, theirs)
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
     environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     return environment.get_template("report.html.j2").render(
         name=name,
@@ -55,19 +60,20 @@ def html_text(
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
         payload=_payload(table, figures),
-        header=header(rows, conditions),
-        trust=trust(rows, conditions, values, unreadable, missing),
+        header=header(table),
+        trust=trust(table, unreadable, missing),
         sets=sets,
         fixed=conditions.fixed,
         coverage=coverage(rows, conditions),
         filters=_filters(table),
         figures=figures,
         views=VIEWS,
-        columns=columns(table),
-        lines=lines(table),
+        columns=shown,
+        lines=lines(table, shown),
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
         provenance=provenance(rows, conditions),
+        workloads={name: WORKLOADS.get(name, "") for name in dict.fromkeys(row.case.workload for row in rows)},
     )
 
 
@@ -77,21 +83,22 @@ def _hash(script: str) -> str:
 
 
 def _filters(table: Table) -> list[tuple[str, str, list[str]]]:
-    """(axis, what it is called, its values in words) of every condition that varies, and the phase."""
-    found = [
-        (axis, CALLED.get(axis, axis.replace("_", " ")), list(dict.fromkeys(entry.parts[axis] for entry in table.entries)))
+    """(axis, how it is headed, its values in words) of every condition that varies, and the phase."""
+    filters = [
+        (axis, axis_of(axis).head, list(dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)))
         for axis in table.conditions.varying_axes
     ]
-    timed = [phase for phase in PHASES if any(entry.shows(phase) for entry in table.entries)]
-    return [*found, ("phase", "time of", timed)] if timed else found
+    timed = [phase for phase in STEP_FIRST if any(entry.shows(phase) for entry in table.entries)]
+    return [*filters, ("phase", "time of", timed)] if timed else filters
 
 
 def _payload(table: Table, figures: list[Figure]) -> Markup:
     """Everything that the scripts draw and sort, as JSON: results.csv once, and each panel's points by their lines in it."""
-    axes = {*table.conditions.varying_axes, "phase"}
-    cells = [[entry.values[column] for column in COLUMNS] for entry in table.entries]
-    same = {column: cells[0][place] for place, column in enumerate(COLUMNS) if len({repr(line[place]) for line in cells}) == 1}
-    different = [place for place, column in enumerate(COLUMNS) if column not in same]
+    varying, names = table.conditions.varying_axes, table.columns
+    axes = {*varying, "phase"}
+    first = table.entries[0].values if table.entries else {}
+    same = {name: first[name] for name in names if len({repr(entry.values[name]) for entry in table.entries}) == 1}
+    different = [name for name in names if name not in same]
     panels = {
         figure.id: {
             "title": figure.title,
@@ -112,12 +119,12 @@ def _payload(table: Table, figures: list[Figure]) -> Markup:
         if figure.panels
     }
     payload = {
-        "all_columns": COLUMNS,
+        "all_columns": names,
         "same": same,
-        "columns": [COLUMNS[place] for place in different],
-        "cells": [[line[place] for place in different] for line in cells],
+        "columns": different,
+        "cells": [[entry.values[name] for name in different] for entry in table.entries],
         "variants": [entry.variant for entry in table.entries],
-        "where": [{axis: entry.parts[axis] for axis in table.conditions.varying_axes} for entry in table.entries],
+        "where": [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in table.entries],
         "figures": panels,
         "styles": styles(table.variants),
         "themes": {theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")},

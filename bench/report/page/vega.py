@@ -3,9 +3,11 @@
 import os
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
+from platformdirs import user_cache_path
 
 from ...files import write_atomically
 
@@ -13,12 +15,12 @@ from ...files import write_atomically
 @lru_cache(maxsize=1)
 def vega_script() -> str:
     """Vega, Vega-Lite and Vega-Embed, as `window.vegaEmbed`. Bundling takes two seconds, so that the result is kept."""
-    wanted = os.environ.get("SNNBENCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench"
-    kept = Path(wanted).expanduser() / f"vega-{vl_convert.__version__}.js"
+    folder = os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")
+    cached = Path(folder).expanduser() / f"vega-{version('vl-convert-python')}.js"
     try:
-        return kept.read_text(encoding="utf-8")
+        return cached.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        script = vl_convert.javascript_bundle()
+        script = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub asks for a snippet
     with suppress(OSError):  # then the next report takes two seconds more
-        write_atomically(kept, script)
+        write_atomically(cached, script)
     return script

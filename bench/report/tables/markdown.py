@@ -1,48 +1,80 @@
-"""The ranking tables as Markdown, for READMEs and pull requests."""
+"""The ranking tables as Markdown, for READMEs and pull requests, and who takes how much memory."""
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from snnbench.adapters.base.case import PHASES
 
 from ... import units
 from ...records.rows import Row
-from ..coverage import Conditions, reason_of
-
-NATIVE_HEADS = ("framework", "step", "95 % interval", "forward", "backward", "memory", "firing rate", "neuron", "status")
-HEADS = ("#", "framework", "step", "95 % interval", "× best", "forward", "backward", "memory", "status")
-
-
-def markdown_text(rows: list[Row]) -> str:
-    conditions = Conditions(rows)
-    return "\n".join(_table(conditions.full(group[0]), group) for group in conditions.groups.values())
+from ..coverage import reason_of
+from ..metric import NATIVES, NATIVES_IN_MARKDOWN, SUMMARY, Entry, Metric
+from ..table import Table
 
 
-def _table(title: str, group: list[Row]) -> str:
-    if group[0].case.native:
-        lines = [f"**{title}**, not ranked", "", line(NATIVE_HEADS), line([":--", *["--:"] * 6, ":--", ":--"])]
-        return "\n".join([*lines, *(line(_native_cells(row)) for row in group), ""])
-    lines = [f"**{title}**", "", line(HEADS), line(["--:", ":--", *["--:"] * 6, ":--"])]
-    return "\n".join([*lines, *(line(_cells(row)) for row in group), ""])
+def markdown_text(table: Table) -> str:
+    """A table for each comparison group, the fastest first; native neurons are in tables of their own, without ranks."""
+    return "\n".join(_ranking(table, title, group) for title, group in table.comparison_groups())
 
 
-def _native_cells(row: Row) -> list[str]:
-    _, framework, step, interval, _, *others, status = _cells(row)
-    cells = [framework, step, interval, *others, units.share(row.firing_rate)]
-    return [*cells, plain(row.first.facts.get("native") or ""), status]
-
-
-def _cells(row: Row) -> list[str]:
-    step, forward, backward = (row.estimates.get(p) if row.sound else None for p in ("step", "forward", "backward"))
-    return [
-        str(row.rank or ""),
-        row.case.framework_variant,
-        units.seconds(step.median) if step else "",
-        f"{units.seconds(step.low)} – {units.seconds(step.high)}" if step else "",
-        f"{row.ratio:.2f}" if row.ratio else "",
-        units.seconds(forward.median) if forward else "",
-        units.seconds(backward.median) if backward else "",
-        units.size(row.peak_memory),
-        plain(": ".join(filter(None, (row.status, reason_of(row))))),
+def _ranking(table: Table, title: str, group: list[Entry]) -> str:
+    native = group[0].native
+    shown = table.shown_in(NATIVES, NATIVES_IN_MARKDOWN) if native else table.shown_in(SUMMARY)
+    numbers = [metric.number for metric in shown]
+    name = 1 if shown[0].name == "rank" else 0  # the framework stands behind its rank
+    heads = [metric.head for metric in shown]
+    lines = [
+        f"**{title}**" + (", not ranked" if native else ""),
+        "",
+        line([*heads[:name], "framework", *heads[name:]]),
+        line(["--:" if number else ":--" for number in (*numbers[:name], False, *numbers[name:])]),
     ]
+    for entry in group:
+        cells = [_cell(metric, entry) for metric in shown]
+        lines.append(line([*cells[:name], entry.variant, *cells[name:]]))
+    return "\n".join([*lines, ""])
 
 
-def line(cells) -> str:
+def _cell(metric: Metric, entry: Entry) -> str:
+    if metric.name == "status":
+        return plain(": ".join(filter(None, (entry.row.status, reason_of(entry.row)))))
+    return plain(metric.short_text(entry))
+
+
+def memory_text(table: Table) -> str:
+    """Bytes beyond arguments and outputs, the leanest first, and in a sentence the leanest row against another framework's.
+
+    One table for every comparison group. Only what was proved has figures; the others stand below with the reason.
+    """
+    return "\n".join(_weights(title, [entry.row for entry in group]) for title, group in table.comparison_groups())
+
+
+def _weights(title: str, rows: list[Row]) -> str:
+    weighed = sorted((row for row in rows if row.proved and row.extra_memory is not None), key=attrgetter("extra_memory"))
+    others = [row for row in rows if row not in weighed]
+    phases = [phase for phase in PHASES if any(phase in row.first.memory for row in weighed)]
+    lines = [f"**{title}**", "", line(["framework", *phases]), line([":--", *["--:"] * len(phases)])]
+    for row in weighed:
+        sizes = [row.first.memory.get(phase, {}).get("extra_bytes") for phase in phases]
+        lines.append(line([row.case.framework_variant, *map(units.size, sizes)]))
+    lines += ["", *(f"* {row.case.framework_variant}: {row.status}: {reason_of(row)}" for row in others)]
+    return "\n".join([*lines, *(["", sentence] if (sentence := _leanest(weighed)) else []), ""])
+
+
+def _leanest(weighed: list[Row]) -> str | None:
+    """What the first of `weighed` takes, and which share that is of the leanest row of another framework."""
+    other = next((row for row in weighed if row.case.framework != weighed[0].case.framework), None)
+    if other is None or not other.extra_memory:
+        return None
+    first, share = weighed[0], (weighed[0].extra_memory or 0) / other.extra_memory
+    return (
+        f"Beyond arguments and outputs `{first.case.framework_variant}` takes {units.size(first.extra_memory)}, "
+        f"{share:.1%} of the {units.size(other.extra_memory)} of the leanest other framework, "
+        f"`{other.case.framework_variant}`."
+    )
+
+
+def line(cells: Iterable[str]) -> str:
     """One line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 

@@ -7,6 +7,7 @@ from snnbench.adapters.base.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row
 from ..coverage import Conditions, reason_of
+from ..table import Table
 from .markdown import line, plain
 
 SHORT = ("bf16", "fp16", "amp-bf16")
@@ -15,43 +16,43 @@ REFUSED = "✗"
 NOT_HERE = ("unsupported", "env_error")
 
 
-def matrix_text(rows: list[Row]) -> str:
+def matrix_text(table: Table) -> str:
     """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
 
     A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
     was asked for. Reasons that hold for a whole precision are said once.
     """
-    tables = defaultdict(list)
-    for row in rows:
-        tables[row.case.device].append(row)
-    return "\n".join(_table(device, members) for device, members in sorted(tables.items()))
+    devices: dict[str, list[Row]] = defaultdict(list)
+    for row in table.rows:
+        devices[row.case.device].append(row)
+    return "\n".join(_matrix(device, rows) for device, rows in sorted(devices.items()))
 
 
-def _table(device: str, rows: list[Row]) -> str:
-    cells = defaultdict(list)
+def _matrix(device: str, rows: list[Row]) -> str:
+    cells: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         cells[row.case.framework_variant, row.case.neuron.label()].append(row)
-    found = {row.case.neuron.label() for row in rows}
-    neurons = [*(name for name in NAMED_NEURONS if name in found), *sorted(found - set(NAMED_NEURONS))]
+    labels = {row.case.neuron.label() for row in rows}
+    neurons = [*(name for name in NAMED_NEURONS if name in labels), *sorted(labels - set(NAMED_NEURONS))]
     general = _general(rows)
     notes: dict[str, int] = {}
     lines = [line(["framework", *neurons]), line([":--"] * (1 + len(neurons)))]
     for variant in sorted({row.case.framework_variant for row in rows}):
         members = [cells.get((variant, neuron), []) for neuron in neurons]
         lines.append(line([variant, *(_cell(cell, general, notes) for cell in members)]))
-    told = [f"* {precision}: {plain(reason)}" for precision, reason in general.items()]
-    told += [f"{number}. {plain(reason)}" for reason, number in notes.items()]
+    below = [f"* {precision}: {plain(reason)}" for precision, reason in general.items()]
+    below += [f"{number}. {plain(reason)}" for reason, number in notes.items()]
     title = f"**{device}**: {' · '.join(text for text in Conditions(rows).fixed if text != device)}"
-    return "\n".join([title, "", *lines, "", *told, ""])
+    return "\n".join([title, "", *lines, "", *below, ""])
 
 
 def _general(rows: list[Row]) -> dict[str, str]:
     """Precisions that nobody who is here can do, for one and the same reason."""
-    reasons = defaultdict(set)
+    reasons: dict[str, set[str]] = defaultdict(set)
     for row in (row for row in rows if row.status != "env_error"):
         reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
-    told = {precision: next(iter(found)) for precision, found in reasons.items() if len(found) == 1}
-    return {precision: told[precision] for precision in PRECISIONS if told.get(precision)}
+    shared = {precision: next(iter(texts)) for precision, texts in reasons.items() if len(texts) == 1}
+    return {precision: shared[precision] for precision in PRECISIONS if shared.get(precision)}
 
 
 def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:

@@ -2,49 +2,25 @@
 
 import csv
 import io
-import json
 
-import numpy as np
 import pytest
 from support.paths import ROOT
-from support.synthetic import example, record, rounds, unmeasured
+from support.synthetic import figure, record, rounds, table_of, unmeasured
 
 from snnbench.adapters.base.case import NATIVE
 from snnbench.kernels.spec import NEURONS
-from snnbench.mistakes import ConfigError
-from snnbench.records.rows import rows_of
-from snnbench.report.coverage import Conditions
-from snnbench.report.figures import FIGURES, Table, coverage_map, figures_of, read_published, substituted
-from snnbench.report.figures.launch import verdict
+from snnbench.report.figures import figures_of, substituted
 from snnbench.report.files import read_results
-from snnbench.report.plots import drawn, paper_spec
 from snnbench.report.tables.csv import csv_text
-from snnbench.report.theme import DASHES, INKS, PALETTES, SHAPES, looks, styles
 from snnbench.stats import crossing, power_law
 
-
-def table_of(records, baseline="") -> Table:
-    rows = rows_of(records)
-    return Table(rows, Conditions(rows), baseline)
-
-
-@pytest.fixture(scope="module")
-def examples() -> Table:
-    return table_of(example())
-
-
-def figure(table: Table, id: str):
-    return next(found for found in figures_of(table) if found.id == id)
+pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 @pytest.mark.parametrize("source", ["example", "quickstart"])
 def test_every_number_of_a_figure_is_that_of_the_csv(source, examples):
-    if source == "quickstart":
-        rows = read_results([ROOT / "results" / "quickstart"]).rows
-        table = Table(rows, Conditions(rows))
-    else:
-        table = examples
-    lines = list(csv.DictReader(io.StringIO(csv_text([entry.row for entry in table.entries]))))
+    table = read_results([ROOT / "results" / "quickstart"]).table if source == "quickstart" else examples
+    lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     compared = 0
     for found in figures_of(table):
         for panel in found.panels:
@@ -98,14 +74,6 @@ def test_tutorials_networks_are_in_their_own_figure_only():
         assert rows <= apart if found.id == "natives" else not rows & apart, found.id
     (panel,) = figure(table, "natives").panels
     assert len(panel.points) == 2
-
-
-def test_the_printed_coverage_map_has_every_case(examples):
-    (panel,) = coverage_map(examples).panels
-    assert len(panel.points) == len(examples.entries) == 192
-    words = [point["word"] for point in panel.points]
-    assert words.count("unsupported") == 24 and words.count("timeout") == 1 and words.count("#1") == 24
-    assert all(content for _, content in drawn(examples, [coverage_map(examples)]))
 
 
 def test_what_has_nothing_to_show_says_why():
@@ -163,55 +131,6 @@ def test_who_is_both_fastest_and_leanest_is_told():
         assert len(panel.notes) == notes and all("faster than torch, and nobody leaner" in note for note in panel.notes)
 
 
-@pytest.mark.parametrize(
-    "most, returned, least, said",
-    [
-        (0.95, None, 0.85, "yes"),
-        (0.95, None, 0.6, "partly"),
-        (0.95, None, 0.1, "unclear"),
-        (0.95, None, None, "unclear"),
-        (0.2, None, 0.1, "no"),
-        (None, None, 0.92, "yes"),
-        (None, None, 0.6, "partly"),
-        (None, None, -2.0, "unclear"),
-        (None, None, None, "unclear"),
-        (None, 0.97, None, "yes"),
-        (None, 0.1, 0.95, "no"),
-        (None, 0.7, 0.95, "partly"),
-        (0.3, 0.97, 0.2, "no"),
-        (0.9, 0.6, 0.85, "partly"),
-    ],
-)
-def test_launch_bound_or_not(most, returned, least, said):
-    assert verdict(most, returned, least) == said
-
-
-def launched(steps: dict[int, float]) -> list[dict]:
-    """The points for a framework that takes so many seconds a step with so many neurons."""
-    records = [r for size, step in steps.items() for r in rounds("spikingjelly", neurons=size, step=step)]
-    panels = [p for p in figure(table_of(records), "launch").panels if p.where["phase"] == "step"]
-    return panels[0].points if panels else []
-
-
-def test_a_cpu_case_is_judged_by_its_neighbours_in_size():
-    points = launched({64: 0.004, 256: 0.0041, 1024: 0.04})
-    assert [point["verdict"] for point in points] == ["yes", "yes", "no"]
-    least = 1 - (0.0041 / 0.004 - 1) / 3
-    assert [point["least"] for point in points] == pytest.approx([least, least * 0.004 / 0.0041, least * 0.1])
-    assert [point["most"] for point in points] == [None, pytest.approx(0.004 / 0.0041), pytest.approx(0.1)]
-    assert not any(point["unsure"] for point in points)
-
-
-def test_work_alone_is_never_called_launch_bound():
-    assert launched({1000: 1.0, 1200: 1.2}) == []
-    assert [point["verdict"] for point in launched({500: 0.5, 600: 0.6, 1024: 1.024})] == ["unclear", "unclear", "no"]
-
-
-def test_a_share_whose_interval_reaches_over_the_limit_that_decided_is_unsure():
-    points = launched({64: 0.004, 256: 0.004 * 1.599, 1024: 0.004 / 0.499})
-    assert [(point["verdict"], point["unsure"]) for point in points] == [("yes", True), ("partly", True), ("no", True)]
-
-
 def test_a_slow_start_pays_off_after_so_many_calls():
     late = [
         r.model_copy(update={"parts": {**r.parts, "import": r.parts["import"].model_copy(update={"seconds": 2.25})}})
@@ -223,92 +142,5 @@ def test_a_slow_start_pays_off_after_so_many_calls():
     assert said == {"torch": "starts first", "jax": f"ahead after {round(2 / (medians['torch'] - medians['jax']) + 0.5)}"}
 
 
-def test_colour_shape_and_dashes_keep_fifty_variants_apart():
-    found = styles([f"v{i}" for i in range(50)])
-    for theme in PALETTES:
-        assert len({(s[theme], s["shape"]) for s in found.values()}) == 50
-    assert len(set(map(len, (PALETTES["light"], SHAPES, DASHES)))) == 3
-    assert looks(["v3"], found, "dark")["colours"] == [PALETTES["dark"][3]]
-
-
-SEEN_AS = {
-    "all cones": np.eye(3),
-    "no red ones": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
-    "no green ones": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
-}
-"""Linear RGB as it looks to somebody (Machado, Oliveira and Fernandes 2009)."""
-
-
-def lab(colours, sight) -> np.ndarray:
-    """CIELAB (D65) of `#rrggbb` colours as `sight` has them."""
-    values = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
-    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    x, y, z = (np.clip(linear @ sight.T, 0, 1) @ to_xyz.T / [0.9505, 1, 1.089]).T
-    x, y, z = (np.where(part > 0.008856, np.cbrt(part), 7.787 * part + 16 / 116) for part in (x, y, z))
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
-
-
-@pytest.mark.parametrize("sight", SEEN_AS)
-@pytest.mark.parametrize("theme", PALETTES)
-def test_colours_stay_apart_for_everybody(theme, sight):
-    seen = lab(PALETTES[theme], SEEN_AS[sight])
-    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 1e3 * np.eye(len(seen))
-    assert apart.min() > 15, "a difference of 15 in CIELAB is seen at a glance"
-
-
-@pytest.mark.parametrize("theme", PALETTES)
-def test_colours_stand_out_from_the_page(theme):
-    lightness = lab((INKS[theme]["page"], *PALETTES[theme]), np.eye(3))[:, 0]
-    page, *colours = ((lightness + 16) / 116) ** 3  # luminance, as far as CIELAB's straight part near black is not reached
-    contrast = [(max(page, colour) + 0.05) / (min(page, colour) + 0.05) for colour in colours]
-    assert min(contrast) >= 3, "what WCAG 2.1 asks of graphics"
-
-
 def test_names_in_a_specification_are_replaced_and_nothing_else():
     assert substituted({"a": ["$x", "$y", 1], "b": {"c": "$x"}}, {"x": [2]}) == {"a": [[2], "$y", 1], "b": {"c": [2]}}
-
-
-def test_published_figures_are_marked_and_never_ranked(examples):
-    theirs = read_published(ROOT / "results" / "published" / "published.csv")
-    assert len(theirs) > 1000 and sum(one.nominal for one in theirs) > 100
-    records = [r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)]
-    table = table_of(records)
-    *_, found = figures_of(table, theirs)
-    assert found.id == "published" and found.panels
-    for panel in found.panels:
-        points = panel.data(table)
-        assert {point["ours"] for point in points} == {True, False}
-        assert all(point["hardware"] and point["source"] for point in points if not point["ours"])
-    assert any(point.get("nominal") for panel in found.panels for point in panel.points)
-    *_, none = figures_of(examples, theirs)
-    assert not none.panels and none.missing
-
-
-def test_a_file_that_holds_no_published_figures_is_refused_in_a_sentence(tmp_path):
-    path = tmp_path / "p.csv"
-    for text in ("", "a,b\n1,2\n"):
-        path.write_text(text)
-        with pytest.raises(ConfigError, match="must be a CSV file with the columns backend, batch"):
-            read_published(path)
-    with pytest.raises(ConfigError, match="cannot be read: No such file"):
-        read_published(tmp_path / "none.csv")
-
-
-def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
-    kinds = {}
-    for found in figures_of(examples):
-        found.panels = found.panels[:1]
-        for name, content in drawn(examples, [found]):
-            kinds.setdefault(found.id, {})[name.rsplit(".", 1)[1]] = content
-    assert set(kinds) == {f.id for f in figures_of(examples) if f.panels} and len(kinds) == len(FIGURES) - 1  # no natives
-    for id, files in kinds.items():
-        assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id
-        assert b"<svg" in files["svg"] and b"NaN" not in files["svg"], id
-
-
-def test_a_specification_for_print_is_whole(examples):
-    for found in figures_of(examples):
-        for panel in found.panels[:3]:
-            text = json.dumps(paper_spec(found, panel, examples))
-            assert '"$' not in text.replace('"$schema"', ""), (found.id, text[text.index('"$') :][:40])

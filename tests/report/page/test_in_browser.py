@@ -9,12 +9,12 @@ from time import perf_counter
 
 import pytest
 from support.paths import ROOT
-from support.synthetic import HOSTILE, example, many, record, rounds
+from support.synthetic import HOSTILE, many, record, rounds, table_of
 
-from snnbench.records.rows import rows_of
 from snnbench.report.figures import read_published
 from snnbench.report.files import read_results
 from snnbench.report.page.page import html_text
+from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -36,42 +36,29 @@ def browser():
         found.close()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_intervals():
-    """How good intervals are is not looked at here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("snnbench.stats.RESAMPLES", 100)
-        yield
-
-
 @pytest.fixture(scope="module")
-def example_rows(quick_intervals):
-    return rows_of(example())
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory, example_rows):
+def pages(tmp_path_factory, quick_intervals, examples):
     """Paths of reports by name, each made when it is first asked for."""
     folder = tmp_path_factory.mktemp("pages")
 
     def published():
-        rows = rows_of([r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)])
-        return html_text(rows, "published", [], theirs=read_published(ROOT / "results" / "published" / "published.csv"))
+        ours = [r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)]
+        return html_text(table_of(ours), "published", theirs=read_published(ROOT / "results" / "published" / "published.csv"))
 
     def quickstart():
         results = read_results([ROOT / "results" / "quickstart"])
-        return html_text(results.rows, "quickstart", [], results.sets)
+        return html_text(results.table, "quickstart", sets=results.sets)
 
     def hostile():
         refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
-        return html_text(rows_of([*rounds(HOSTILE, neurons=97), *rounds("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
+        return html_text(table_of([*rounds(HOSTILE, neurons=97), *rounds("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
 
     makers = {
         "quickstart": quickstart,
         "published": published,
         "hostile": hostile,
-        "example": lambda: html_text(example_rows, "example", []),
-        "many": lambda: html_text(rows_of(many()), "many", []),
+        "example": lambda: html_text(examples, "example"),
+        "many": lambda: html_text(table_of(many()), "many"),
     }
 
     def path(name: str) -> str:
@@ -220,14 +207,14 @@ def test_a_few_answers_are_found_by_looking(visit):
     assert "why rockpool is unsupported" in missing
 
 
-def test_phase_baseline_and_case(visit, example_rows):
+def test_phase_baseline_and_case(visit, examples):
     seen = visit("example")
     seen.page.select_option("select[name=phase]", "forward")
     seen.page.select_option("select[name=baseline]", "torch")
     seen.draw("times")
     words = seen.words("times")
-    base = next(row for row in example_rows if row.case.framework_variant == "torch").estimates["forward"].median
-    fused = next(row for row in example_rows if row.case.framework_variant == "fused").estimates["forward"].median
+    base = next(row for row in examples.rows if row.case.framework_variant == "torch").estimates["forward"].median
+    fused = next(row for row in examples.rows if row.case.framework_variant == "fused").estimates["forward"].median
     assert "1.00×" in words and f"{fused / base:.2f}×" in words
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
@@ -257,12 +244,12 @@ def test_sorting_by_click_and_by_keyboard(visit):
     assert seen.heard == []
 
 
-def test_what_is_saved_is_what_is_shown(visit, example_rows):
+def test_what_is_saved_is_what_is_shown(visit, examples):
     seen = visit("example")
     seen.page.select_option("select[name=neurons]", "N = 256")
-    rows = [row for row in example_rows if row.case.neurons == 256]
+    rows = [row for row in examples.rows if row.case.neurons == 256]
     saved = list(csv.DictReader(io.StringIO(seen.saved("#csv").decode())))
-    wanted = list(csv.DictReader(io.StringIO(csv_text(rows))))
+    wanted = list(csv.DictReader(io.StringIO(csv_text(Table(rows)))))
     assert len(saved) == len(wanted) and list(saved[0]) == list(wanted[0])
     for got, meant in zip(saved, wanted, strict=True):
         for column, value in meant.items():

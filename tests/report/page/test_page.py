@@ -5,16 +5,17 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from support.synthetic import HOSTILE, record, rounds, unmeasured
+from support.synthetic import HOSTILE, record, rounds, table_of, unmeasured
 
 from snnbench import units
 from snnbench.adapters.base.case import PHASES
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import KINDS, MEANINGS, Conditions
+from snnbench.report.coverage import KINDS, MEANINGS
 from snnbench.report.page.page import html_text
 from snnbench.report.page.trust import trust
-from snnbench.report.tables.csv import columns_of
 from snnbench.status import STATUSES
+
+pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 class Page(HTMLParser):
@@ -65,11 +66,11 @@ class Page(HTMLParser):
 
 
 def page(records: list, name="experiment", unreadable=()) -> Page:
-    return Page(html_text(rows_of(records), name, list(unreadable)))
+    return Page(html_text(table_of(records), name, unreadable))
 
 
 def test_nothing_is_requested_from_anywhere_and_only_the_own_scripts_may_run():
-    text = html_text(rows_of(rounds("torch") + rounds("jax", reason=HOSTILE)), HOSTILE, [])
+    text = html_text(table_of(rounds("torch") + rounds("jax", reason=HOSTILE)), HOSTILE)
     parsed = Page(text)
     for tag, name, value in parsed.attributes:
         if name in ("src", "href", "srcset", "data", "action", "poster", "background"):
@@ -92,7 +93,7 @@ def test_hostile_text_is_escaped_wherever_it_comes_from():
     for block in (warned.adapter, warned.environment, warned.machine, warned.facts, warned.measure):
         block["hostile"] = HOSTILE
     warned.facts["output_dtype"] = warned.machine["cpu"] = warned.environment["python"] = warned.adapter["version"] = HOSTILE
-    text = html_text(rows_of([bad, warned]), HOSTILE, [HOSTILE])
+    text = html_text(table_of([bad, warned]), HOSTILE, [HOSTILE])
     parsed = Page(text)
     assert "<img src='http" not in text and not parsed.tags & {"img"}
     assert text.count("<script") == text.count("</script") == len(parsed.scripts) == 5
@@ -126,10 +127,10 @@ def lines_of(parsed: Page) -> tuple[list[str], dict[str, dict[str, str]]]:
 
 
 def test_numbers_are_those_of_the_csv():
-    rows = rows_of(rounds("torch") + rounds("jax", step=0.011))
-    _, lines = lines_of(Page(html_text(rows, "experiment", [])))
-    for row in rows:
-        values, shown = columns_of(row), lines[row.case.framework_variant]
+    table = table_of(rounds("torch") + rounds("jax", step=0.011))
+    _, lines = lines_of(Page(html_text(table, "experiment")))
+    for entry in table.entries:
+        values, shown = entry.values, lines[entry.variant]
         assert shown["#"] == str(values["rank"]) and shown["× best"] == f"{values['ratio']:.2f}"
         assert shown["95 % interval"] == f"{units.seconds(values['step_lo_s'])} – {units.seconds(values['step_hi_s'])}"
         assert {phase: shown[phase] for phase in PHASES} == {phase: units.seconds(values[f"{phase}_s"]) for phase in PHASES}
@@ -148,7 +149,7 @@ def test_numbers_are_those_of_the_csv():
 
 
 def test_a_screen_reader_finds_captions_scopes_and_buttons():
-    text = html_text(rows_of(rounds("torch") + rounds("jax", neurons=97)), "experiment", [])
+    text = html_text(table_of(rounds("torch") + rounds("jax", neurons=97)), "experiment")
     for table in re.findall(r'<table id="cases".*?</table>', text, re.S):
         assert "<caption>" in table and 'scope="row"' in table
         heads = re.findall(r"<th [^>]*scope=.col.[^>]*>\s*(<\w+)", table[: table.index("</thead>")])
@@ -194,12 +195,12 @@ def test_a_flag_of_most_rows_is_a_reason_to_doubt():
     flagged = [r for name in ("jax", "torch", "norse") for r in rounds(name)]
     for each in flagged[:4]:
         each.parts["step"].samples.stop_reason = "budget"
-    rows = rows_of(flagged)
-    columns = {id(row): columns_of(row) for row in rows}
-    (told,) = [one for one in trust(rows, Conditions(rows), columns, [], []) if one["text"].startswith("Not converged (2 of 3")]
-    assert told["kind"] == "doubt"
-    columns[id(rows[0])]["quality"] = columns[id(rows[1])]["quality"] = ""
-    assert "doubt" not in [one["kind"] for one in trust(rows, Conditions(rows), columns, [], [])]
+    table = table_of(flagged)
+    (sentence,) = [one for one in trust(table, [], []) if one["text"].startswith("Not converged (2 of 3")]
+    assert sentence["kind"] == "doubt"
+    for entry in table.entries[:2]:
+        entry.values["quality"] = ""
+    assert "doubt" not in [one["kind"] for one in trust(table, [], [])]
 
 
 @pytest.mark.parametrize("longer, flagged", [(1.005, False), (1.3, True)])

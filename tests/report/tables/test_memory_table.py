@@ -3,7 +3,8 @@
 from support.synthetic import record, unmeasured
 
 from snnbench.records.rows import rows_of
-from snnbench.report.lean import memory_text
+from snnbench.report.table import Table
+from snnbench.report.tables.markdown import memory_text
 
 
 def weighed(framework, most, passed=True, **case):
@@ -14,7 +15,7 @@ def weighed(framework, most, passed=True, **case):
 
 def test_rows_are_sorted_and_the_sentence_compares_with_another_framework():
     rows = [weighed("torch", 800 << 20), weighed("fused", 60 << 20), weighed("jax", 400 << 20)]
-    text = memory_text(rows_of([*rows, weighed("fused", 20 << 20, construction="linear-recompute")]))
+    text = memory_text(Table(rows_of([*rows, weighed("fused", 20 << 20, construction="linear-recompute")])))
     lines = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ") and ":--" not in line]
     assert lines == ["| framework", "| fused:linear-recompute", "| fused", "| jax", "| torch"]
     assert "| jax | 400 MiB | 200 MiB | 100 MiB | 50.0 MiB |" in text
@@ -23,6 +24,6 @@ def test_rows_are_sorted_and_the_sentence_compares_with_another_framework():
 
 def test_what_was_not_proved_has_a_reason_and_no_figure():
     refused = weighed("norse", 1 << 20, passed=False, status="check_failed")
-    text = memory_text(rows_of([weighed("fused", 20 << 20), refused, unmeasured("rockpool", "timeout")]))
+    text = memory_text(Table(rows_of([weighed("fused", 20 << 20), refused, unmeasured("rockpool", "timeout")])))
     assert "* norse: check_failed: not the same network" in text and "* rockpool: timeout: why rockpool is timeout" in text
     assert "1.00 MiB" not in text and "leanest other" not in text

@@ -8,6 +8,7 @@ from support.paths import GOLDEN
 from snnbench.experiment.planned_case import case_id
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
+from snnbench.report.table import Table
 from snnbench.report.tables.proved import matrix_text
 
 RECORD = json.loads((GOLDEN / "record-1.json").read_text())
@@ -21,9 +22,13 @@ def record(framework="numpy", neuron=None, device="cpu", precision="fp32", statu
     return found.model_copy(update={"case_id": case_id(found.typed_case)})
 
 
+def matrix(*records) -> str:
+    return matrix_text(Table(rows_of(list(records))))
+
+
 def table(*records) -> list[list[str]]:
     """Cells of all table lines but the one under the head."""
-    lines = [line for line in matrix_text(rows_of(list(records))).splitlines() if line.startswith("|") and ":--" not in line]
+    lines = [line for line in matrix(*records).splitlines() if line.startswith("|") and ":--" not in line]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -40,22 +45,18 @@ def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
         return found.model_copy(update={"case_id": case_id(found.typed_case)})
 
     refused = sized(97, precision="bf16", status="unsupported", reason="no <b>bf16</b> here")
-    text = matrix_text(rows_of([sized(31), sized(97), sized(31, precision="bf16"), refused]))
+    text = matrix(sized(31), sized(97), sized(31, precision="bf16"), refused)
     assert "| numpy | fp32, bf16\\* (1 of 2 sizes)<sup>1</sup> |" in text and "1. no &lt;b>bf16&lt;/b> here" in text
 
 
 def test_what_is_missing_has_a_note_with_its_reason_once():
-    text = matrix_text(
-        rows_of(
-            [
-                record(),
-                record(precision="bf16", status="unsupported", reason="no halves"),
-                record(neuron="none", status="unsupported", reason="always resets"),
-                record(neuron="none", precision="bf16", status="unsupported", reason="always resets"),
-                record("other", precision="bf16"),
-                record("other", neuron="none"),
-            ]
-        )
+    text = matrix(
+        record(),
+        record(precision="bf16", status="unsupported", reason="no halves"),
+        record(neuron="none", status="unsupported", reason="always resets"),
+        record(neuron="none", precision="bf16", status="unsupported", reason="always resets"),
+        record("other", precision="bf16"),
+        record("other", neuron="none"),
     )
     assert "| numpy | fp32<sup>1</sup> | –<sup>2</sup> |" in text
     assert r"| other | bf16\* | fp32 |" in text
@@ -66,32 +67,32 @@ def test_what_is_missing_has_a_note_with_its_reason_once():
 def test_a_reason_that_holds_for_a_whole_precision_is_said_below_and_nowhere_else():
     reason = "TF32 exists on CUDA devices only"
     refused = [record(name, precision="tf32", status="unsupported", reason=reason) for name in ("a", "numpy")]
-    text = matrix_text(rows_of([record(), record("a"), *refused]))
+    text = matrix(record(), record("a"), *refused)
     assert text.count(reason) == 1
     assert f"* tf32: {reason}" in text
     assert "<sup>" not in text
     away = [record("b", precision=precision, status="env_error", reason="needs a GPU") for precision in ("fp32", "tf32")]
-    text = matrix_text(rows_of([record(), record("a"), *refused, *away]))
+    text = matrix(record(), record("a"), *refused, *away)
     assert f"* tf32: {reason}" in text and "| b | –<sup>1</sup> |" in text and "1. needs a GPU" in text
 
 
 @pytest.mark.parametrize("status", ["check_failed", "import_error", "crash", "implausible"])
 def test_a_failure_is_no_gap(status):
-    text = matrix_text(rows_of([record(), record(precision="bf16", status=status, reason="went wrong")]))
+    text = matrix(record(), record(precision="bf16", status=status, reason="went wrong"))
     assert "fp32, bf16 ✗<sup>1</sup>" in text
     assert "1. went wrong" in text
 
 
 def test_what_no_proof_shows_is_not_claimed():
     unproved = record(proof=None)
-    assert "| numpy | fp32 ✗<sup>1</sup> |" in matrix_text(rows_of([unproved]))
+    assert "| numpy | fp32 ✗<sup>1</sup> |" in matrix(unproved)
 
 
 def test_each_device_has_its_table_and_natives_a_column():
     both = [record(), record(neuron="native"), record(device="cuda")]
-    text = matrix_text(rows_of(both))
+    text = matrix(*both)
     assert "**cpu**" in text and "**cuda**" in text
-    assert "cuda" not in matrix_text(rows_of(both[:2]))
+    assert "cuda" not in matrix(*both[:2])
     assert table(*both[:2])[0] == ["framework", "soft", "native"]
 
 

@@ -20,29 +20,29 @@ RESULTS = ROOT / "results" / "quickstart"
 
 
 @pytest.fixture(scope="module")
-def rows():
-    return read_results([RESULTS]).rows
+def table():
+    return read_results([RESULTS]).table
 
 
-def printed(rows, width) -> str:
+def printed(table, width) -> str:
     stream = io.StringIO()
-    print_tables(rows, Console(file=stream, width=width))
+    print_tables(table, Console(file=stream, width=width))
     return stream.getvalue()
 
 
 @pytest.mark.parametrize("width", [50, 62, 80, 100, 140])
-def test_what_fits_is_whole(rows, width):
-    text = printed(rows, width)
+def test_what_fits_is_whole(table, width):
+    text = printed(table, width)
     assert "…" not in text
     for line in text.splitlines():
         assert len(line.rstrip()) <= width
-    for row in rows:
+    for row in table.rows:
         if row.rank:
             assert re.search(rf"^ +{row.rank} +{re.escape(row.case.framework_variant)} ", text, re.M)
 
 
-def test_rows_measured_on_other_cores_are_not_ranked_together(rows):
-    first, second = rows[:2]
+def test_rows_measured_on_other_cores_are_not_ranked_together(table):
+    first, second = table.rows[:2]
     assert comparison_group(first) == comparison_group(second)
     more = second.first.model_copy(update={"measure": {**second.first.measure, "threads": 2}})
     assert comparison_group(first) != comparison_group(type(second)(second.case, [more]))

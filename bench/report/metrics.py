@@ -1,0 +1,297 @@
+"""Every metric of a case, each described once.
+
+A new metric is one entry of METRICS: with a name and a value it is a column of results.csv; with a heading and views it stands
+in these tables too.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from snnbench.adapters.base.case import PHASES
+from snnbench.kernels.spec import NeuronSpec
+
+from .. import units
+from ..records.record import SCHEMA
+from ..records.rows import Row
+from .coverage import CASE_FIELDS, CONDITIONS, FLAGS, axis_of, reason_of
+from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, STEP_FIRST, SUMMARY, Entry, Metric
+
+
+def _case_metric(name: str) -> Metric:
+    """A field of the case; empty for a workload to which it means nothing."""
+
+    def value(row: Row) -> Any:
+        found = row.axes.get(name)
+        return row.case.neuron.label() if name == "neuron" else found
+
+    if name not in CONDITIONS:
+        return Metric(name, value)
+    axis = axis_of(name)
+    return Metric(name, value, head=axis.head, views=EVERY, place=100 + CONDITIONS.index(name), number=axis.number, axis=True)
+
+
+def _neuron_metric(name: str) -> Metric:
+    """A field of the neuron's specification, which a native neuron does not have."""
+    return Metric(f"neuron_{name}", lambda row: None if row.case.native else getattr(row.case.neuron, name))
+
+
+def _phase_metrics(phase: str) -> list[Metric]:
+    """The time of a phase with its 95 % interval, what explains it, the hardware's least, and how the phase ended."""
+    place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
+    everywhere = f"times {SUMMARY} {NATIVES}"
+
+    def estimated(name: str) -> Callable[[Row], float | None]:
+        return lambda row: getattr(row.estimates[phase], name) if phase in row.estimates else None
+
+    def time(entry: Entry) -> str:
+        ended = entry.row.phase_status(phase)
+        return units.seconds(entry.values[f"{phase}_s"]) if entry.shows(phase) else ended if ended not in (None, "ok") else ""
+
+    def interval(entry: Entry) -> str:
+        low, high = (units.seconds(entry.values[f"{phase}_{end}_s"]) for end in ("lo", "hi"))
+        return f"{low} – {high}" if entry.shows(phase) else ""
+
+    def until_return(entry: Entry) -> str:
+        values = entry.values
+        known = entry.shows(phase) and values[f"{phase}_enqueue_s"] is not None
+        return units.share(values[f"{phase}_enqueue_s"] / values[f"{phase}_s"]) if known else ""
+
+    low = Metric(f"{phase}_lo_s", estimated("low"), "s")
+    enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
+    if step:
+        low = Metric(low.name, low.value, "s", "95 % interval", views=everywhere, place=place + 1, format=interval)
+        told = "step time until the call came back: near all of it, Python is the limit"
+        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", told, "start", 410, format=until_return)
+    return [
+        Metric(
+            f"{phase}_s",
+            estimated("median"),
+            "s",
+            phase,
+            views="times" if phase == "inference" else everywhere,
+            place=place,
+            format=time,
+        ),
+        low,
+        Metric(f"{phase}_hi_s", estimated("high"), "s"),
+        enqueue,
+        Metric(f"{phase}_device_s", lambda row: row.median(phase, "device"), "s"),
+        Metric(f"{phase}_floor_s", lambda row: row.floors.get(phase), "s"),
+        Metric(f"{phase}_status", lambda row: row.phase_status(phase)),
+    ]
+
+
+def _memory_metric(phase: str, kind: str, head: str) -> Metric:
+    """Bytes of a phase: the most in use at once, or beyond arguments and outputs. Shown only of a proved network."""
+    name = f"{phase}_{kind}_memory_bytes"
+
+    def weighed(entry: Entry) -> str:
+        return units.size(entry.values[name]) if entry.row.proved else ""
+
+    def value(row: Row) -> int | None:
+        return row.first.memory.get(phase, {}).get(f"{kind}_bytes")
+
+    return Metric(name, value, "bytes", f"{phase} {head}", views="memory", place=300 + STEP_FIRST.index(phase), format=weighed)
+
+
+def _fact(name: str, unit: str = "", head: str = "", hint: str = "", **shown: Any) -> Metric:
+    """What the worker told of a case in its first round."""
+    return Metric(name, lambda row: row.first.facts.get(name), unit, head, hint, **shown)
+
+
+def _of_proof(name: str, **shown: Any) -> Metric:
+    """What the proof at the case's own size found."""
+    return Metric(name, lambda row: (row.own_size or {}).get(name), **shown)
+
+
+def _part(name: str, head: str, hint: str = "") -> Metric:
+    """Seconds of a part of the first round, the only cold one: its compiler cache is empty."""
+    return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", head, hint, "start", 400)
+
+
+def _reserved(row: Row) -> int | None:
+    return max((size for figures in row.first.memory.values() if (size := figures.get("reserved_bytes"))), default=None)
+
+
+def _roofline(row: Row) -> float | None:
+    step, floor = row.estimates.get("step"), row.floors.get("step")
+    return floor / step.median if floor and step else None
+
+
+def _device_clock(row: Row) -> str | None:
+    samples = row.first.parts["step"].samples if "step" in row.first.parts else None
+    return samples.device_clock if samples else None
+
+
+def _warnings(row: Row) -> str:
+    return "; ".join(dict.fromkeys(text for record in row.records for text in record.warnings))
+
+
+def _share_of_floor(entry: Entry) -> str:
+    return units.share(entry.values["roofline"]) if entry.shows("step") else ""
+
+
+def _samples_by_round(entry: Entry) -> str:
+    return " + ".join(str(len(samples)) for samples in entry.row.rounds_of("step")) if entry.shows("step") else ""
+
+
+def _remarks(entry: Entry) -> str:
+    flags = entry.values["quality"].split() if entry.row.rank else []
+    return ", ".join(FLAGS.get(flag, (flag, flag))[0] for flag in flags)
+
+
+def _verdict(entry: Entry) -> str:
+    return {True: "proved", False: "rejected", None: ""}[entry.values["proved"]]
+
+
+METRICS: tuple[Metric, ...] = (
+    *map(_case_metric, CASE_FIELDS),
+    *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
+    Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900, number=False),
+    Metric(
+        "reason",
+        lambda row: row.reason,
+        head="reason",
+        views=EVERY,
+        place=910,
+        number=False,
+        format=lambda entry: reason_of(entry.row),
+    ),
+    Metric(
+        "rank",
+        lambda row: row.rank,
+        head="#",
+        hint="rank by step time among cases that differ in nothing but the framework",
+        views=f"{EVERY} {SUMMARY}",
+        place=0,
+    ),
+    Metric("ratio", lambda row: row.ratio, "times", "× best", views=f"times {SUMMARY}", place=202),
+    *(metric for phase in PHASES for metric in _phase_metrics(phase)),
+    Metric("peak_memory_bytes", lambda row: row.peak_memory, "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
+    Metric("extra_memory_bytes", lambda row: row.extra_memory, "bytes"),
+    *(_memory_metric(phase, kind, head) for phase in PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
+    Metric("reserved_memory_bytes", _reserved, "bytes"),
+    Metric(
+        "memory_meaning",
+        lambda row: row.first.memory_meaning,
+        head="meaning",
+        hint="figures of different meaning are different quantities",
+        views="memory",
+        place=320,
+        number=False,
+    ),
+    Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
+    Metric(
+        "proved",
+        lambda row: row.proved if row.first.proof else None,
+        head="verdict",
+        views="proof",
+        place=500,
+        number=False,
+        format=_verdict,
+    ),
+    _fact(
+        "spike_mismatch",
+        "small share",
+        "spikes that differ",
+        "against an oracle that runs free; decides nothing",
+        views="proof",
+        place=530,
+    ),
+    _of_proof(
+        "grad_error",
+        unit="error",
+        head="gradient error",
+        hint="relative L2, the worst of weight, bias and input",
+        views="proof",
+        place=520,
+    ),
+    _of_proof(
+        "wrong_decisions",
+        unit="small share",
+        head="wrong decisions",
+        hint="spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
+        views="proof",
+        place=510,
+    ),
+    Metric("firing_rate", lambda row: row.firing_rate, "share", "firing rate", views=f"proof {NATIVES}", place=540),
+    # What a native neuron computes, and how many times stronger than the others' its input was, so that it fires.
+    _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541, number=False),
+    _fact("input_scale"),
+    Metric("floor_s", lambda row: row.floors.get("step"), "s"),
+    Metric(
+        "roofline",
+        _roofline,
+        "share",
+        "of the floor",
+        "the hardware's least time for the step, over the step time",
+        "start",
+        420,
+        format=_share_of_floor,
+    ),
+    _part("import", "import"),
+    # What torch finds out of the machine's compiler at first use is a part of the build.
+    _part("build", "build"),
+    # All time in which the case's own network was traced and compiled, with and without gradients, the proof's networks left
+    # out; a part of `first_call_s` and of warm-up.
+    _fact("compile_s", "s", "compile", views="start", place=400),
+    # Where torch.compile gave up and went back to Python, and how often it compiled a piece again because something that it had
+    # relied on was different.
+    _fact("graph_breaks"),
+    _fact("recompiles"),
+    _part("first_call", "first call", "with what it compiles"),
+    _fact("output_dtype", head="output", hint="type of the spikes handed out", views="proof", place=550, number=False),
+    # Unknown where nobody can see it, as in what a compiler made.
+    _fact(
+        "state_dtype",
+        head="state",
+        hint="type of what a neuron carries from step to step, where it can be seen",
+        views="proof",
+        place=551,
+        number=False,
+    ),
+    # The kernel that ran, where a framework chooses between several.
+    _fact("backend"),
+    Metric("device_clock", _device_clock),
+    Metric(
+        "threads",
+        lambda row: row.first.measure["threads"],
+        head="threads",
+        views=EVERY,
+        place=180,
+        number=False,
+        format=lambda entry: entry.parts["threads"],
+        axis=True,
+    ),
+    Metric(
+        "samples",
+        lambda row: row.estimates["step"].samples if "step" in row.estimates else None,
+        head="samples",
+        hint="of the step, round by round",
+        views="times",
+        place=600,
+        format=_samples_by_round,
+    ),
+    Metric("rounds", lambda row: len(row.records)),
+    Metric(
+        "quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, number=False, format=_remarks
+    ),
+    Metric("warnings", _warnings),
+    Metric("version", lambda row: row.first.adapter["version"]),
+    Metric("environment", lambda row: row.first.environment["hash"]),
+    Metric(
+        "machine",
+        lambda row: row.first.machine["hash"],
+        head="machine",
+        views=EVERY,
+        place=190,
+        number=False,
+        format=lambda entry: entry.parts["machine"],
+        axis=True,
+    ),
+    Metric("started_at", lambda row: row.first.started_at),
+    Metric("case_id", lambda row: row.first.case_id),
+    Metric("schema", lambda row: SCHEMA),
+)
+"""In the order of results.csv, which people's scripts read."""

@@ -1,0 +1,77 @@
+"""All cases of a report with everything that is computed of them, once, for whoever writes a part of it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..records.rows import Row
+from ..stats import ratio_of, resampled
+from .coverage import Conditions
+from .metric import Entry, Metric
+from .metrics import METRICS
+
+Ratio = tuple[float, float, float]
+"""A ratio and its 95 % interval: (ratio, low, high)."""
+
+
+class Table:
+    """All cases of a report. `baseline` is a framework variant, or empty for the fastest of each group."""
+
+    def __init__(self, rows: list[Row], baseline: str = "", metrics: Sequence[Metric] = METRICS):
+        self.rows, self.baseline, self.metrics = rows, baseline, metrics
+        self.conditions = Conditions(rows)
+        self.entries = [
+            Entry(index, row, {metric.name: metric.value(row) for metric in metrics}, self.conditions.parts(row))
+            for index, row in enumerate(rows)
+        ]
+        self.variants = sorted({entry.variant for entry in self.entries})
+        self._resampled_baselines: dict[int, np.ndarray] = {}
+        self._ratios: dict[tuple[int, int], Ratio] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of results.csv, in its order."""
+        return [metric.name for metric in self.metrics]
+
+    def shown_in(self, *views: str) -> list[Metric]:
+        """The metrics that stand in one of `views`, from left to right."""
+        shown = [metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())]
+        return sorted(shown, key=attrgetter("place"))
+
+    def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
+        """Cases that are ranked together, each group with its conditions in words."""
+        entries = {id(entry.row): entry for entry in self.entries}
+        groups = self.conditions.groups.values()
+        return [(self.conditions.full(rows[0]), [entries[id(row)] for row in rows]) for rows in groups]
+
+    def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
+        """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions.
+
+        The network of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these.
+        """
+        groups: dict[tuple, list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            if entry.native == native:
+                groups[tuple((axis, text) for axis, text in entry.parts.items() if axis not in without)].append(entry)
+        return [(dict(key), group) for key, group in groups.items()]
+
+    def step_ratio(self, entry: Entry, base: Entry) -> Ratio:
+        """The ratio of two step times; resampling is slow, and every figure asks for the same."""
+        pair = entry.index, base.index
+        if pair not in self._ratios:
+            rounds, baseline = (one.row.rounds_of("step") for one in (entry, base))
+            if base.index not in self._resampled_baselines:
+                self._resampled_baselines[base.index] = resampled(baseline, (0, 1))
+            self._ratios[pair] = ratio_of(rounds, baseline, resampled(rounds, (0, 0)), self._resampled_baselines[base.index])
+        return self._ratios[pair]
+
+    def title(self, where: dict[str, str]) -> str:
+        """What tells these conditions from those of other groups, and the phase."""
+        return " · ".join(where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The value of every metric, case by case."""
+        return [entry.values for entry in self.entries]

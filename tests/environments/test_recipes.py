@@ -1,0 +1,82 @@
+"""Recipes: mistakes in a user's environments.toml are named, and the built-in ones pin what they install."""
+
+import pytest
+from packaging.utils import canonicalize_name
+from support.environments import steps
+
+from snnbench.environments.environment import known
+from snnbench.environments.recipes import environments_folder, load_recipes, pin_of
+from snnbench.mistakes import ConfigError
+
+FAULTS = {
+    "not TOML": ("[tiny", "is not TOML"),
+    "unknown key": ('[tiny]\nadapter = ["a"]', "tiny.adapter: unknown key; did you mean 'adapters'?"),
+    "unknown key of a step": (
+        '[tiny]\nadapters = ["a"]\ndescription = ""\n[[tiny.steps]]\nname = "a"\ninstal = 1',
+        "tiny.steps.1.instal: unknown key",
+    ),
+    "no steps": ('[tiny]\nadapters = ["a"]\ndescription = ""', "tiny.steps: is missing"),
+    "not pinned": (steps(a=(["numpy>=2"], "")), "'numpy>=2' must be pinned, like 'torch==2.13.0'"),
+    "a word for true": (steps(a=(["numpy==2.4.6"], 'build = "yes"')), "tiny.steps.1.build = 'yes': must be true or false"),
+    "a text for a list": ('[tiny]\nadapters = "a"', "tiny.adapters = 'a': must be a list, in brackets"),
+    "unknown need": ('needs = ["gcc"]\n' + steps(a=(["a==1"], "")), "tiny.needs.1 = 'gcc': must be one of nvcc, cuda-torch"),
+    "two steps of one name": (steps(a=(["a==1"], "")) + steps(a=(["b==1"], "")), "tiny: two steps are called 'a'"),
+    "default": ("[default]", "[default]: an environment's name"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
+    text, words = FAULTS[fault]
+    if not text.startswith("[tiny") or text.startswith("[[tiny"):
+        text = text if text.startswith("[default") else f'[tiny]\nadapters = ["a"]\ndescription = ""\n{text}'
+    monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
+    (tmp_path / "environments.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_recipes()
+    assert str(caught.value).startswith(f"{tmp_path / 'environments.toml'}: ")
+    assert words in str(caught.value)
+
+
+def test_an_unknown_environment_is_named(snnbench):
+    ended = snnbench("env", "create", "lavadl")
+    assert (ended.exit_code, ended.message) == (
+        2,
+        "snnbench: unknown environment 'lavadl'; did you mean 'lava-dl'? (there are lava-dl, spikingjelly-cupy, exodus)",
+    )
+
+
+def test_the_built_in_recipes_pin_all_they_install():
+    """Pins of one package agree within an environment, and steps with dependencies find theirs among the pins."""
+    for own in known().values():
+        names = [canonicalize_name(pin.name) for pin in own.recipe.pins]
+        assert len(names) == len(set(names)), own.name
+
+
+@pytest.mark.parametrize(
+    "package, pin",
+    [
+        ("torch==2.13.0", "torch==2.13.0"),
+        ("jax[cuda13]==0.10.2", "jax==0.10.2"),
+        ("torch==2.13.0+cpu", "torch==2.13.0+cpu"),
+        ("numpy>=2", None),
+        ("numpy==2.*", None),
+        ("numpy>=2,==2.4.6", None),
+        ("numpy", None),
+        ("numpy==2.4.6; python_version > '3'", None),
+        ("numpy @ file:///tmp/numpy", None),
+        ("/tmp/numpy", None),
+    ],
+)
+def test_a_pin_is_one_version_of_one_package(package, pin):
+    requirement = pin_of(package)
+    assert (requirement and f"{requirement.name}{requirement.specifier}") == pin
+
+
+def test_where_environments_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", "~/mine")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert environments_folder() == tmp_path / "mine"
+    monkeypatch.delenv("SNNBENCH_ENVIRONMENTS")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert environments_folder() == tmp_path / "data" / "snnbench" / "environments"

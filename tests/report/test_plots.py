@@ -1,0 +1,37 @@
+"""Figures for print: whole specifications, and files in all formats."""
+
+import json
+
+import pytest
+
+from snnbench.report.figures import FIGURES, coverage_map, figures_of
+from snnbench.report.plots import drawn, paper_spec
+
+pytestmark = pytest.mark.usefixtures("quick_intervals")
+
+
+def test_the_printed_coverage_map_has_every_case(examples):
+    (panel,) = coverage_map(examples).panels
+    assert len(panel.points) == len(examples.entries) == 192
+    words = [point["word"] for point in panel.points]
+    assert words.count("unsupported") == 24 and words.count("timeout") == 1 and words.count("#1") == 24
+    assert all(content for _, content in drawn(examples, [coverage_map(examples)]))
+
+
+def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
+    kinds = {}
+    for found in figures_of(examples):
+        found.panels = found.panels[:1]
+        for name, content in drawn(examples, [found]):
+            kinds.setdefault(found.id, {})[name.rsplit(".", 1)[1]] = content
+    assert set(kinds) == {f.id for f in figures_of(examples) if f.panels} and len(kinds) == len(FIGURES) - 1  # no natives
+    for id, files in kinds.items():
+        assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id
+        assert b"<svg" in files["svg"] and b"NaN" not in files["svg"], id
+
+
+def test_a_specification_for_print_is_whole(examples):
+    for found in figures_of(examples):
+        for panel in found.panels[:3]:
+            text = json.dumps(paper_spec(found, panel, examples))
+            assert '"$' not in text.replace('"$schema"', ""), (found.id, text[text.index('"$') :][:40])

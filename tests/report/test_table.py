@@ -1,0 +1,89 @@
+"""One table for every writer: a metric is one entry, and a workload may lack an axis that others have."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+from support.synthetic import rounds, table_of
+
+from snnbench.adapters.base.case import Case
+from snnbench.records.rows import rows_of
+from snnbench.report.coverage import axis_of
+from snnbench.report.figures import figures_of
+from snnbench.report.metric import NATIVES, SUMMARY, VIEWS, Metric
+from snnbench.report.metrics import METRICS
+from snnbench.report.page.page import html_text
+from snnbench.report.plots import drawn
+from snnbench.report.table import Table
+from snnbench.report.tables.csv import csv_text
+from snnbench.report.tables.markdown import markdown_text
+from snnbench.report.tables.terminal import print_tables
+
+pytestmark = pytest.mark.usefixtures("quick_intervals")
+
+
+def printed(table: Table) -> str:
+    stream = io.StringIO()
+    print_tables(table, Console(file=stream, width=200))
+    return stream.getvalue()
+
+
+def test_a_new_metric_is_one_entry():
+    pieces = Metric("pieces_bytes", lambda row: 3 << 20, "bytes", "pieces", "of memory", f"memory {SUMMARY}")
+    table = Table(rows_of(rounds("torch") + rounds("jax")), metrics=(*METRICS, pieces))
+    head, *lines = csv.reader(io.StringIO(csv_text(table)))
+    assert head[-1] == "pieces_bytes" and {line[-1] for line in lines} == {str(3 << 20)}
+    assert "| pieces |" in markdown_text(table) and markdown_text(table).count("| 3.00 MiB |") == 2
+    assert "pieces" in printed(table) and printed(table).count("3.00 MiB") == 2
+    page = html_text(table, "experiment")
+    assert re.search(r'<th [^>]*class="memory number"\s+data-column="pieces_bytes" title="of memory">', page)
+    assert page.count('<td class="memory number">3.00 MiB</td>') == 2
+    payload = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    assert payload["all_columns"][-1] == "pieces_bytes" and payload["same"]["pieces_bytes"] == 3 << 20
+
+
+def test_every_metric_that_is_shown_has_a_heading_and_a_view_that_exists():
+    known = {*VIEWS, SUMMARY, NATIVES, "natives-markdown"}
+    for metric in METRICS:
+        assert set(metric.views.split()) <= known and bool(metric.head) >= bool(metric.views), metric.name
+        if metric.unit in ("s", "bytes"):
+            assert metric.name.endswith(f"_{metric.unit}"), "the column's name says the unit"
+
+
+class Image(Case):
+    """A case of a workload to which a number of neurons and of layers means nothing."""
+
+    def as_dict(self) -> dict:
+        return {name: value for name, value in super().as_dict().items() if name not in ("neurons", "layers")}
+
+
+@pytest.mark.parametrize("beside_others", [False, True])
+def test_an_axis_that_means_nothing_for_a_workload_is_not_said(beside_others):
+    rows = rows_of([r for name in ("torch", "jax") for steps in (50, 100) for r in rounds(name, time_steps=steps)])
+    for row in rows:
+        row.case = Image(**{**vars(row.case), "workload": "image"})
+    others = rows_of(rounds("torch") + rounds("torch", neurons=97)) if beside_others else []
+    table = Table(rows + others)
+    lines = list(csv.DictReader(io.StringIO(csv_text(table))))
+    assert {line["neurons"] + line["layers"] for line in lines if line["workload"] == "image"} == {""}
+    texts = [text for text in (markdown_text(table), printed(table))]
+    titles = [line for text in texts for line in text.splitlines() if "image" in line and "T =" in line]
+    assert len(titles) == 4 and not any("N =" in title or "layer" in title for title in titles)
+    assert "image" in html_text(table, "experiment")
+    figures = {figure.id: figure for figure in figures_of(table)}
+    assert {figures[name].panels != [] for name in ("winners", "times", "scaling", "memory")} == {True}
+    cells = [point for panel in figures["winners"].panels for point in panel.data(table) if panel.where["workload"] == "image"]
+    assert cells and {point["neurons"] for point in cells} == {"–"}
+    assert next(drawn(table, [figures["winners"]]))[1].startswith(b"\x89PNG")
+
+
+def test_a_field_that_no_list_names_is_said_by_its_name():
+    assert (axis_of("image_size").head, axis_of("image_size").say(32)) == ("image size", "image size 32")
+
+
+def test_what_is_the_same_for_all_cases_is_no_condition():
+    table = table_of(rounds("torch") + rounds("jax", neurons=97))
+    assert table.conditions.varying_axes == ["neurons"] and "fp32" in table.conditions.fixed
