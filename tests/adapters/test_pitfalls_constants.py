@@ -1,8 +1,8 @@
 """Pitfalls 2 to 8: constants, resets and states that frameworks understand in another way than their names say.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it. 11, a
-package that runs pip when imported, is kept out where workers start: see test_sandbox.py. What concerns frameworks in environments of their own (5, 6,
-7, 8 and 18 of lava-dl) is proved there: see test_homes.py.
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it. 11, a package
+that runs pip when imported, is kept out where workers start: see test_sandbox.py. What concerns frameworks in environments of
+their own (5, 6, 7, 8 and 18 of lava-dl) is proved there: see test_homes.py.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
 """Pitfalls 9 to 19 that one framework has: Norse, Rockpool, SpikingJelly, lava-dl, and those that scale their input.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it."""
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it.
+"""
 
 import importlib
 import os

@@ -1,6 +1,7 @@
 """Pitfalls 1 and 13 to 17: what is timed must be the call that it says, once, on the cores of the case.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it."""
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it.
+"""
 
 import os
 

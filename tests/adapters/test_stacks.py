@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from support.expected import adapter_of
+from support.networks import network_of
 from support.proofs import loaded, proof_of
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -76,7 +77,8 @@ def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(construc
 
 @pytest.mark.parametrize("neuron", ["soft", "hard", "none", "soft-undecayed", "hard-straight"])
 def test_every_layer_of_a_stack_fires(neuron):
-    free = free_run(Case("any", neuron=NEURONS[neuron], layers=5, **ODD))
+    case = Case("any", neuron=NEURONS[neuron], layers=5, **ODD)
+    free = free_run(case, network_of(case))
     assert free.unsuitable is None and len(free.rates) == 5
     rates = list(free.rates.values())
     assert max(rates) / min(rates) < 2.5
