@@ -102,14 +102,17 @@ class GraphProgram(TorchProgram):
             self.inputs[name].copy_(tensor)
 
     def _capture(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
-        """Capture a phase; its warm-ups leave no trace in running statistics."""
+        with torch.cuda.device(self.device):
+            self.graphs[name] = Captured(work, self._untraced(warm_up), pool)
 
-        def untraced() -> None:
+    def _untraced(self, warm_up: Callable[[], Any]) -> Callable[[], None]:
+        """`warm_up`, but it leaves no trace in running statistics."""
+
+        def call() -> None:
             with self.unchanged_statistics():
                 warm_up()
 
-        with torch.cuda.device(self.device):
-            self.graphs[name] = Captured(work, untraced, pool)
+        return call
 
     def _replay(self, name: str) -> Any:
         self.replayed = self.graphs[name]

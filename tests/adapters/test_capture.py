@@ -3,38 +3,28 @@
 On CUDA devices some frameworks run other code than here; that mode `graph` says so in a sentence is in test_cuda_graph.py.
 """
 
-import sys
-
 import pytest
 import torch
+from support.expected import HERE, adapter_of, case_of
+from support.proofs import loaded, refusal_of
 
-from snnbench.adapters import TorchAdapter, registry
+from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base.case import Case
-from snnbench.environments.recipes import load_recipes
-from snnbench.proof.problem import calibrate, generate
 from snnbench.run.variants import twins
 
 pytestmark = pytest.mark.frameworks
 
 ODD = {"time_steps": 23, "batch": 3, "neurons": 31}
 READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist", "numpy", "cpu", "nonzero")
-ELSEWHERE = {name for recipe in load_recipes().values() for name in recipe.adapters}
-
-
-@pytest.fixture(autouse=True)
-def surroundings(monkeypatch):
-    monkeypatch.setitem(sys.modules, "samna", None)
 
 
 def variants():
-    """(framework, construction, a neuron of it) of everything here that mode `graph` offers."""
-    for name in registry.BUILT_IN.keys() - ELSEWHERE:
-        adapter = registry.load(registry.BUILT_IN[name])
+    """A case of everything here that mode `graph` offers, with the first neuron that it has."""
+    for name in HERE:
+        adapter = adapter_of(name)
         for construction in adapter.constructions if isinstance(adapter, TorchAdapter) and "graph" in adapter.modes else ():
-            for neuron in twins().values():
-                if adapter.refuses(Case(name, construction, neuron=neuron, **ODD)) is None:
-                    yield name, construction, neuron
-                    break
+            cases = (case_of(f"{name}:{construction}", neuron, layers=2, **ODD) for neuron in twins())
+            yield from [case for case in cases if refusal_of(adapter, case) is None][:1]
 
 
 class Read(Exception):
@@ -43,9 +33,7 @@ class Read(Exception):
 
 def step_that_may_not_read(adapter, case, monkeypatch):
     """Run a step, the first having been made, in which every tensor refuses to be read."""
-    program = adapter.program(case)
-    problem = generate(case, calibrate(case))
-    program.load(problem.weights, problem.biases)
+    program, problem = loaded(adapter, case)
     x = program.put_input(problem.input)
     upstream = program.put_upstream(problem.upstream, program.forward(x))
     program.step(x, upstream)
@@ -62,15 +50,14 @@ def reading(name):
     return read
 
 
-@pytest.mark.parametrize(("name", "construction", "neuron"), sorted(variants(), key=lambda v: v[:2]), ids=str)
-def test_a_step_reads_nothing_back(name, construction, neuron, monkeypatch):
-    case = Case(name, construction, neuron=neuron, layers=2, **ODD)
-    step_that_may_not_read(registry.load(registry.BUILT_IN[name]), case, monkeypatch)
+@pytest.mark.parametrize("case", variants(), ids=lambda case: case.framework_variant)
+def test_a_step_reads_nothing_back(case, monkeypatch):
+    step_that_may_not_read(adapter_of(case.framework), case, monkeypatch)
 
 
 def test_reading_is_noticed(monkeypatch):
     """Planted: a neuron that looks whether anything fired."""
-    adapter = registry.load(registry.BUILT_IN["torch"])
+    adapter = adapter_of("torch")
 
     class Looks(type(adapter)):
         def neuron(self, spec, features):

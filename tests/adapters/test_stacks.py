@@ -1,34 +1,22 @@
 """More than one layer, through the program that the worker drives: each framework's other constructions, and our own."""
 
 import gc
-import sys
 
 import numpy as np
 import pytest
 import torch
+from support.expected import adapter_of
+from support.networks import network_of
+from support.proofs import loaded, proof_of
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.linear_lif.split_formats import TIERS
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof.free_run import free_run
-from snnbench.proof.problem import calibrate, generate
-from snnbench.proof.stages import prove
 
 ODD = {"time_steps": 31, "batch": 5, "neurons": 61}
 LINEAR = ("linear-split", "linear-recompute", "linear-split-recompute")
-
-
-@pytest.fixture(autouse=True)
-def surroundings(monkeypatch):
-    """One thread: these problems are too small for more."""
-    monkeypatch.setitem(sys.modules, "samna", None)
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
-
-
-def adapter_of(name):
-    return registry.load(registry.BUILT_IN[name])
 
 
 @pytest.mark.parametrize("changes", [{}, {"input": "dense", "bias": False}, {"input_grad": False}], ids=str)
@@ -36,14 +24,14 @@ def adapter_of(name):
 @pytest.mark.parametrize("construction", LINEAR)
 def test_our_linear_constructions_stack(construction, layers, changes):
     case = Case("fused", construction, layers=layers, **ODD, **changes)
-    proof = prove(adapter_of("fused"), case, calibrate(case))
+    proof = proof_of(adapter_of("fused"), case)
     assert proof.passed, proof.reason
 
 
 @pytest.mark.parametrize("construction", LINEAR)
 def test_compiled_they_stack_too(construction):
     case = Case("fused", construction, "compile", layers=2, **ODD)
-    proof = prove(adapter_of("fused"), case, calibrate(case))
+    proof = proof_of(adapter_of("fused"), case)
     assert proof.passed, proof.reason
 
 
@@ -60,32 +48,21 @@ def test_compiled_they_stack_too(construction):
 )
 def test_no_float32_spikes_lie_between_our_layers_where_the_next_product_is_short(construction, precision, between):
     case = Case("fused", construction, precision=precision, layers=3, **ODD)
-    program = adapter_of("fused").program(case)
-    problem = generate(case, calibrate(case))
-    program.load(problem.weights, problem.biases)
+    program, problem = loaded(adapter_of("fused"), case)
     result = program.forward(program.put_input(problem.input))
-    assert [border.dtype for border in result.borders[:2]] == [between] * 2
-    assert result.borders[2].dtype == (between if precision != "fp32" else torch.float32)
-    assert all(0.05 < border.mean() < 0.4 for border in program.spikes(result))
+    first, second, last = result.borders.values()
+    assert [first.dtype, second.dtype] == [between] * 2
+    assert last.dtype == (between if precision != "fp32" else torch.float32)
+    assert all(0.05 < border.mean() < 0.4 for border in program.spikes(result).values())
 
 
 @pytest.mark.parametrize(("construction", "held"), [("default", 3), ("linear-recompute", 1)])
-def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(monkeypatch, construction, held):
+def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(construction, held):
     case = Case("fused", construction, layers=3, **ODD)
-    program = adapter_of("fused").program(case)
-    problem = generate(case, calibrate(case))
-    program.load(problem.weights, problem.biases)
+    program, problem = loaded(adapter_of("fused"), case)
     made = []
-
-    def noted(call):
-        def layer(x):
-            spikes = call(x)
-            made.append(StorageWeakRef(spikes.untyped_storage()))
-            return spikes
-
-        return layer
-
-    program.calls = [noted(call) for call in program.calls]
+    for layer in program.network.layers:
+        layer.register_forward_hook(lambda _, x, spikes: made.append(StorageWeakRef(spikes.untyped_storage())))
     x = program.put_input(problem.input)
     result = program.forward(x)
     assert len(result.borders) == 3 and len(made) == 3
@@ -100,20 +77,25 @@ def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(monkeypa
 
 @pytest.mark.parametrize("neuron", ["soft", "hard", "none", "soft-undecayed", "hard-straight"])
 def test_every_layer_of_a_stack_fires(neuron):
-    free = free_run(Case("any", neuron=NEURONS[neuron], layers=5, **ODD))
+    case = Case("any", neuron=NEURONS[neuron], layers=5, **ODD)
+    free = free_run(case, network_of(case))
     assert free.unsuitable is None and len(free.rates) == 5
-    assert max(free.rates) / min(free.rates) < 2.5
+    rates = list(free.rates.values())
+    assert max(rates) / min(rates) < 2.5
     if neuron == "soft":
-        assert np.allclose(free.rates, 0.15, atol=0.03)
+        assert np.allclose(rates, 0.15, atol=0.03)
 
 
 @pytest.mark.frameworks
-def test_a_stack_goes_through_the_whole_bench(snnbench):
+@pytest.mark.parametrize("frameworks", [["torch", "fused:linear-split-recompute"], pytest.param(["jax"], marks=pytest.mark.slow)])
+def test_a_stack_goes_through_the_whole_bench(snnbench, frameworks):
     """Proved, weighed, timed, ranked: a group of its own, apart from one layer."""
     grid = 'layers = [1, 3]\nneurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
-    ended = snnbench.run(snnbench.config(["torch", "jax", "fused:linear-split-recompute"], grid=grid))
+    ended = snnbench.run(snnbench.config(frameworks, grid=grid))
     assert ended.exit_code == 0, ended.stderr
-    assert sorted((row["layers"], row["rank"]) for row in ended.rows) == [(n, str(rank)) for n in "13" for rank in (1, 2, 3)]
+    assert sorted((row["layers"], row["rank"]) for row in ended.rows) == [
+        (layers, str(rank + 1)) for layers in "13" for rank in range(len(frameworks))
+    ]
     phases = ("forward", "backward", "step", "inference")
     for record in ended.records:
         layers = record["case"]["layers"]

@@ -8,6 +8,7 @@ from support.networks import network_of, workload_of
 
 from snnbench.proof import stages
 from snnbench.proof.calibration import calibrate
+from snnbench.proof.limits import limits_of
 from snnbench.proof.problem import Problem, generate
 
 
@@ -33,6 +34,13 @@ def loaded(adapter, case):
     program, problem = adapter.program(case, network_of(case)), problem_of(case)
     program.load(problem.parameters)
     return program, problem
+
+
+def judged(adapter, case):
+    """(program, problem, the verdict on its second call)."""
+    program, problem = loaded(adapter, case)
+    limits = limits_of(case, network_of(case))
+    return program, problem, stages.judge_program(program, problem, limits, sleep=wait_for_writers)
 
 
 def wait_for_writers(seconds):

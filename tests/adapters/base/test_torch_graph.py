@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from support.expected import adapter_of
+from support.networks import network_of
+from support.proofs import problem_of, refusal_of
 
-from snnbench.adapters import registry
 from snnbench.adapters.base import torch_graph
 from snnbench.adapters.base.case import PHASES, Case
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.measure.phases import phases
-from snnbench.proof.problem import calibrate, generate
-from snnbench.proof.stages import judge_program, limits_of
+from snnbench.proof.limits import limits_of
+from snnbench.proof.stages import judge_program
 from snnbench.proof.time_axis import time_axis
 
 ODD = {"time_steps": 23, "batch": 3, "neurons": 31}
@@ -40,9 +42,8 @@ def program_of(monkeypatch):
     monkeypatch.setattr(Repeated, "made", [])
 
     def made(case):
-        program = Program(registry.load(registry.BUILT_IN[case.framework]), case)
-        problem = generate(case, calibrate(case))
-        program.load(problem.weights, problem.biases)
+        program, problem = Program(adapter_of(case.framework), case, network_of(case)), problem_of(case)
+        program.load(problem.parameters)
         return program, problem
 
     return made
@@ -54,12 +55,12 @@ class Program(torch_graph.GraphProgram):
     def _capture(self, name, work, warm_up, pool):
         if name == "backward":
             work = lambda: self._gradients_of(self.graphs["forward"].outputs)
-        self.graphs[name] = torch_graph.Captured(work, warm_up, pool)
+        self.graphs[name] = torch_graph.Captured(work, self._untraced(warm_up), pool)
 
 
 def test_on_a_cpu_it_is_refused_in_one_sentence():
-    assert TorchLoop().refuses(Case("torch", mode="graph")) == "mode graph is a CUDA graph, which needs a CUDA device"
-    assert TorchLoop().refuses(Case("torch", mode="graph", device="cuda")) is None
+    assert refusal_of(TorchLoop(), Case("torch", mode="graph")) == "mode graph is a CUDA graph, which needs a CUDA device"
+    assert refusal_of(TorchLoop(), Case("torch", mode="graph", device="cuda")) is None
 
 
 @pytest.mark.parametrize("changes", [{}, {"layers": 2}, {"input_grad": False}, {"workload": "lif", "bias": False}])
@@ -69,7 +70,7 @@ def test_it_is_the_same_network(program_of, construction, changes):
         return
     case = Case("torch", construction, "graph", **ODD, **changes)
     program, problem = program_of(case)
-    verdict = judge_program(program, problem, limits_of(case), sleep=lambda _: None)
+    verdict = judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None)
     assert verdict.passed, verdict.findings
     assert time_axis(program, problem).findings == []
 
@@ -79,7 +80,7 @@ def test_it_is_the_same_network(program_of, construction, changes):
 def test_our_linear_constructions_are_too(program_of, construction, layers):
     case = Case("fused", construction, "graph", layers=layers, **ODD)
     program, problem = program_of(case)
-    verdict = judge_program(program, problem, limits_of(case), sleep=lambda _: None)
+    verdict = judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None)
     assert verdict.passed, verdict.findings
 
 
@@ -87,9 +88,9 @@ def test_a_stack_between_whose_layers_something_is_wrong_is_not(program_of, monk
     """Planted: the second graph call sees the spikes of the first, as of memory that was not written again."""
     case = Case("torch", "default", "graph", layers=2, **ODD)
     program, problem = program_of(case)
-    first, kept = program.calls[0], []
-    program.calls[0] = lambda x: kept.append(first(x)) or kept[0]
-    assert not judge_program(program, problem, limits_of(case), sleep=lambda _: None).passed
+    first, spikes = program.network.layers[0].forward, []
+    program.network.layers[0].forward = lambda x: spikes.append(first(x)) or spikes[0]
+    assert not judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None).passed
 
 
 def test_each_phase_is_captured_once_and_forward_and_backward_share_their_memory(program_of):
@@ -114,12 +115,23 @@ def test_a_step_gives_the_gradients_of_forward_and_backward_and_leaves_the_weigh
     result = program.forward(x)
     upstream = program.put_upstream(problem.upstream, result)
     wanted = program.gradients(program.backward(result, upstream))
-    before = program.weights[0].detach().clone()
+    weight = program.parameters["linear1"]["weight"]
+    before = weight.detach().clone()
     for _ in range(3):
-        found = program.gradients(program.step(x, upstream))
-        assert np.array_equal(found.weights[0], wanted.weights[0]), "gradients do not add up"
-        assert np.array_equal(found.input, wanted.input)
-    assert torch.equal(program.weights[0], before)
+        gradients = program.gradients(program.step(x, upstream))
+        by_weight = gradients.parameters["linear1"]["weight"]
+        assert np.array_equal(by_weight, wanted.parameters["linear1"]["weight"]), "gradients do not add up"
+        assert np.array_equal(gradients.input, wanted.input)
+    assert torch.equal(weight, before)
+
+
+def test_warm_ups_leave_no_trace_in_running_statistics(program_of):
+    program, problem = program_of(Case("torch", workload="contract", mode="graph", time_steps=5, batch=3))
+    eager = TorchLoop().program(case := Case("torch", workload="contract", time_steps=5, batch=3), network_of(case))
+    eager.load(problem.parameters)
+    for one in (program, eager):
+        one.forward(one.put_input(problem.input))
+    assert np.allclose(program.statistics()["norm1"]["mean"], eager.statistics()["norm1"]["mean"])
 
 
 def test_a_forward_shows_no_gradient_of_an_earlier_call(program_of):
@@ -129,7 +141,7 @@ def test_a_forward_shows_no_gradient_of_an_earlier_call(program_of):
     program.backward(result, program.put_upstream(problem.upstream, result))
     program.release()
     assert program.forward(x).x.grad is None
-    assert [p.grad for p in program.parameters] == [None, None]
+    assert [leaf.grad for leaf in program.leaves] == [None, None]
 
 
 def test_memory_is_what_capturing_took(program_of, monkeypatch):

@@ -1,0 +1,135 @@
+"""Networks around the neurons: the contract's test networks are proved with every framework, and wrong ones named."""
+
+import tomllib
+
+import numpy as np
+import pytest
+import torch
+from support.expected import HERE, adapter_of, case_of, on_jax
+from support.networks import network_of
+from support.paths import WRONG
+from support.proofs import loaded, proof_of, refusal_of
+
+from snnbench.adapters import Unsupported, registry
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.spec import NEURONS
+
+WRONGS = tomllib.loads((WRONG / "faults.toml").read_text())["networks"]
+SIZES = {"contract": {"time_steps": 5, "batch": 3}, "recurrent": {"time_steps": 37, "batch": 3}}
+SIZES["potentials"] = SIZES["recurrent"]
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if on_jax(name) and name != "jax" else ())
+        for name, entry in HERE.items()
+        if entry.get("networks")
+    ],
+)
+def test_a_network_of_all_kinds_is_the_same_with_every_framework(name):
+    proof = proof_of(adapter_of(name), case_of(name, workload="contract", **SIZES["contract"]))
+    assert proof.passed, proof.reason
+    assert set(proof.stages[-1].verdict.errors) == {"weight", "bias", "input"}
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "potentials"])
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_recurrent_neurons_and_potentials_are_proved(name, kind):
+    proof = proof_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", [name for name in HERE if name not in ("torch", "jax")])
+def test_others_refuse_potentials_and_what_does_not_fit_into_their_loop(name):
+    adapter = adapter_of(name)
+    potentials = case_of(name, workload="potentials", **SIZES["potentials"])
+    assert refusal_of(adapter, potentials) == f"{name} is not offered here with neurons that hand out potentials"
+    recurrent = case_of(name, workload="recurrent", **SIZES["recurrent"])
+    if on_jax(name):
+        assert refusal_of(adapter, recurrent) == f"{name} is not offered here with a recurrent linear inside the time loop"
+    elif name in ("fused", "rockpool"):
+        with pytest.raises(Unsupported, match="no recurrent linear fits into its loop"):
+            adapter.program(recurrent, network_of(recurrent))
+    else:
+        assert proof_of(adapter, recurrent).passed
+
+
+@pytest.mark.parametrize(("network", "fault"), [(name, fault) for name, faults in WRONGS.items() for fault in faults])
+def test_a_wrong_network_is_rejected_and_the_place_named(network, fault):
+    adapter = registry.load(f"{WRONG}/{fault}")
+    proof = proof_of(adapter, Case(adapter.name, workload=network, **SIZES[network]))
+    assert not proof.passed
+    assert WRONGS[network][fault] in proof.reason
+
+
+def scaled(before: str) -> Network:
+    """A neuron whose currents come from `before`: a node of that kind, or the input itself."""
+    neuron = NEURONS["soft"]
+    nodes = {
+        "input": (),
+        "norm": (Node("norm1", "norm", (INPUT,)),),
+        "add": (Node("norm1", "norm", (INPUT,)), Node("add1", "add", ("norm1", INPUT))),
+    }[before]
+    last = nodes[-1].name if nodes else INPUT
+    return Network((4, 3, 3), (*nodes, Node("neuron1", "neuron", (last,), {"neuron": neuron})))
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("before", "in_call"), [("input", []), ("norm", []), ("add", ["neuron1"])])
+@pytest.mark.parametrize("name", ["norse", "rockpool-jax"])
+def test_a_scale_is_folded_into_what_lies_before_or_multiplied_in_the_call(name, before, in_call):
+    """Norse needs 16, Rockpool's LIFJax 2⁴⁴ times the currents; the answer is that of plain torch or JAX."""
+    network, rng = scaled(before), np.random.default_rng(5)
+    currents = rng.standard_normal((7, 3, *network.input)).astype(np.float32)
+    parameters = {
+        node: {own: rng.standard_normal(shape).astype(np.float32) for own, shape in shapes.items()}
+        for node, shapes in network.parameters.items()
+    }
+    answers = []
+    for framework in (name, "jax" if on_jax(name) else "torch"):
+        case = case_of(framework, time_steps=7, batch=3)
+        adapter_of(framework).prepare(case, 1)
+        program = adapter_of(framework).program(case, network)
+        program.load(parameters)
+        result = program.forward(program.put_input(currents))
+        facts = program.facts(result)
+        assert facts.get("scaled_in_call", []) == (in_call if framework == name else [])
+        done = program.backward(result, program.put_upstream(np.ones_like(currents), result))
+        gradients = program.gradients(done)
+        by_parameters = [array for own in gradients.parameters.values() for array in own.values()]
+        answers.append([program.output(result), gradients.input, *by_parameters])
+    for array, expected in zip(*answers, strict=True):
+        assert np.linalg.norm(array - expected) <= 1e-5 * np.linalg.norm(expected)
+
+
+def test_our_kernels_take_chains_and_norms_of_a_network():
+    from snnbench.kernels import BatchNormLIF, LinearLIF
+
+    case = case_of("fused", workload="contract", **SIZES["contract"])
+    kinds = [type(layer) for layer in adapter_of("fused").program(case, network_of(case)).network.layers]
+    assert BatchNormLIF in kinds and LinearLIF not in kinds
+    case = case_of("fused", layers=3, neurons=7)
+    layers = adapter_of("fused").program(case, network_of(case)).network.layers
+    assert [type(layer) for layer in layers] == [LinearLIF] * 3
+    assert [layer.options["input"] for layer in layers] == ["spikes"] * 3
+
+
+def test_hidden_values_are_let_go_once_nobody_reads_them():
+    case = case_of("torch", workload="contract", **SIZES["contract"])
+    program, _ = loaded(adapter_of("torch"), case)
+    unread = {name: part.nodes[-1] for part in program.network.parts for name in part.unread}
+    assert unread["pool1"] == "norm3", "the shortcut is the last to read it"
+    assert unread[INPUT] == "conv1" and unread["norm2"] == "add1"
+
+
+@pytest.mark.parametrize("precision", ["bf16", "amp-bf16"])
+def test_statistics_stay_in_float32_in_short_formats(precision):
+    case = case_of("torch", workload="contract", precision=precision, **SIZES["contract"])
+    program, problem = loaded(adapter_of("torch"), case)
+    program.forward(program.put_input(problem.input))
+    assert {norm.running_mean.dtype for norm in program.network.norms().values()} == {torch.float32}
+    assert np.isfinite(program.output(program.inference(program.put_input(problem.input)))).all()
