@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import Case
 
-from ..records.rows import Row, comparison_group
+from ..records.rows import VARIANT, Row, comparison_group
 from ..status import RESULTS, RETRIED, STATUSES
 
 
@@ -37,7 +37,7 @@ AXES = {
 """Fields of a case, in the order in which they are said; any other field is said by its name."""
 
 CASE_FIELDS = [field.name for field in fields(Case)]
-CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, "framework", "construction", "mode"))]
+CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
 """Every field of a case that does not belong to the framework."""
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -63,8 +64,7 @@ class Image(Case):
 @pytest.mark.parametrize("beside_others", [False, True])
 def test_an_axis_that_means_nothing_for_a_workload_is_not_said(beside_others):
     rows = rows_of([r for name in ("torch", "jax") for steps in (50, 100) for r in rounds(name, time_steps=steps)])
-    for row in rows:
-        row.case = Image(**{**vars(row.case), "workload": "image"})
+    rows = [replace(row, case=Image(**{**vars(row.case), "workload": "image"})) for row in rows]
     others = rows_of(rounds("torch") + rounds("torch", neurons=97)) if beside_others else []
     table = Table(rows + others)
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
