@@ -1,7 +1,7 @@
 """Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -36,7 +36,8 @@ class Row:
     @cached_property
     def axes(self) -> dict[str, Any]:
         """The fields of the case, by name. One that means nothing for the workload is absent."""
-        return self.case.as_dict() | {"neuron": self.case.neuron}
+        values = {each.name: getattr(self.case, each.name) for each in fields(self.case)}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def first(self) -> Record:

@@ -58,10 +58,10 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
 
 def write_report(folder: Path, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:
     """`results.csv` and `report.html` in `folder`, which is made if need be."""
-    kept = ResultFolder(folder)
-    write_atomically(kept.table, csv_text(results.table))
+    target = ResultFolder(folder)
+    write_atomically(target.table, csv_text(results.table))
     page = html_text(results.table, name, results.unreadable, results.sets, results.missing, theirs)
-    write_atomically(kept.page, page)
+    write_atomically(target.page, page)
 
 
 def write_plots(folder: Path, results: Results, theirs: Sequence[Published] = ()) -> Iterator[Path]:
