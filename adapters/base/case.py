@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
@@ -48,7 +47,7 @@ class Native:
     def label(self) -> str:
         return "native"
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -89,7 +88,7 @@ class Case:
     def native(self) -> bool:
         return isinstance(self.neuron, Native)
 
-    @cached_property
+    @property
     def id(self) -> str:
         """SHA-256 (16 hex digits) of the JSON of the canonical form."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from typing import Any
 
 from snnbench.adapters.base.case import Case
 
@@ -25,7 +26,8 @@ class Shard:
         """
         families: dict[Case, list[Case]] = defaultdict(list)
         for case in cases:
-            families[replace(case, **dict.fromkeys(GROWING, 1))].append(case)
+            smallest: dict[str, Any] = dict.fromkeys(GROWING, 1)
+            families[replace(case, **smallest)].append(case)
         if self.count > len(families):
             raise ConfigError(
                 f"--shard {self}: cases that differ in size only stay together, so there are at most {len(families)} parts"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from snnbench.adapters.base.case import Case
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
