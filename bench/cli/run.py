@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ..records.rows import comparison_group
-from ..report.table import Table
 from ..report.tables.terminal import print_tables
 from ..run.execute import execute
 from ..run.planning import load_plan
@@ -38,9 +36,8 @@ def run(
         raise
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if row.first.case_id in asked]
-    groups = {comparison_group(row) for row in mine}
     console = output()
-    print_tables(Table([row for row in results.rows if comparison_group(row) in groups]), console)
+    print_tables(results.table.of_groups_with(asked), console)
     console.print(f"[bold]report[/] {folder.page}   [bold]table[/] {folder.table}", soft_wrap=True)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         messages().print("snnbench: interrupted")

@@ -13,7 +13,7 @@ from ..status import RESULTS, RETRIED, STATUSES
 
 @dataclass(frozen=True)
 class Axis:
-    """What may differ between comparison groups: the heading of a column of it, and how a value is said."""
+    """What may differ between comparison groups: the heading of a column of it, and the words for a value."""
 
     head: str
     say: Callable[[Any], str] = str
@@ -34,7 +34,7 @@ AXES = {
     "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
     "seed": Axis("seed", lambda value: f"seed {value}", number=True),
 }
-"""Fields of a case, in the order in which they are said; any other field is said by its name."""
+"""Fields of a case, in the order in which they are named; any other field goes by its own name."""
 
 CASE_FIELDS = [field.name for field in fields(Case)]
 CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
@@ -42,7 +42,7 @@ CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARI
 
 
 def axis_of(name: str) -> Axis:
-    """How the field `name` of a case is headed and said."""
+    """The heading of the field `name` of a case, and the words for its values."""
     words = name.replace("_", " ")
     return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
 
