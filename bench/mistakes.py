@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
@@ -11,13 +12,14 @@ class ConfigError(Exception):
     """A mistake of the user in a config or on the command line: exit code 2."""
 
 
-def nearest(word: str, words) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """`; did you mean 'x'?` if something similar exists."""
     close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def wanted(first: dict) -> str:
+def wanted(first: dict[str, Any]) -> str:
+    """What would be right, from the first of pydantic's errors."""
     kind, context = first["type"], first.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
@@ -48,5 +50,6 @@ def wanted(first: dict) -> str:
 
 
 def shown(value: Any) -> str:
+    """A value as a message quotes it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -47,18 +47,18 @@ def estimate(rounds: list[list[float]], seed: int = 0) -> Estimate:
     return Estimate(float(np.median(medians)), float(low), float(high), sum(map(len, rounds)), len(rounds))
 
 
-def ratio(rounds: list[list[float]], baseline: list[list[float]], seed: int = 0) -> tuple[float, float, float]:
-    """(ratio of medians, low, high): the 95 % bootstrap interval of one case's time over another's."""
-    return ratio_of(rounds, baseline, resampled(rounds, (seed, 0)), resampled(baseline, (seed, 1)))
-
-
 def resampled(rounds: list[list[float]], seed: tuple[int, int]) -> np.ndarray:
-    """Bootstrapped medians, for whoever compares one baseline with many; the second of `seed` is 1 for the baseline."""
+    """Bootstrapped medians of one case's times, for `ratio_of`. Two cases that are compared need different seeds."""
     return _bootstrap_medians(rounds, np.random.default_rng(seed))
 
 
-def ratio_of(rounds, baseline, drawn: np.ndarray, drawn_baseline: np.ndarray) -> tuple[float, float, float]:
-    """As `ratio`, from what both were resampled to."""
+def ratio_of(
+    rounds: list[list[float]], baseline: list[list[float]], drawn: np.ndarray, drawn_baseline: np.ndarray
+) -> tuple[float, float, float]:
+    """(ratio of medians, low, high): one case's time over a baseline's, with the 95 % bootstrap interval.
+
+    `drawn` and `drawn_baseline` are what `resampled` gives for the two; a baseline of many cases is resampled once.
+    """
     middle = np.median([np.median(s) for s in rounds]) / np.median([np.median(s) for s in baseline])
     low, high = np.quantile(drawn / drawn_baseline, [0.025, 0.975])
     return float(middle), float(low), float(high)

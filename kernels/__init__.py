@@ -1,25 +1,28 @@
-"""The neuron's definition (`spec`) and the project's own fused kernels. Usable without the harness.
+"""The neurons' definition (`spec`) and the project's own fused kernels. The package is usable without the harness.
 
-`from snnbench.kernels import LIF, NeuronSpec`; torch is imported only when a kernel is asked for. The neuron as a function is
-`from snnbench.kernels.lif import lif`.
+    from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
+    from snnbench.kernels.lif import lif  # the neuron as a function
+
+torch is imported only when one of the kernels is. The kernels for CUDA devices (the backends "cuda" and "triton", and the
+tiers of `LinearLIF`) are tested by emulation, in Triton's interpreter and by their machine code; no GPU has run them yet.
 """
 
 from importlib import import_module
 
 from .spec import NEURONS, NeuronSpec
 
-_OPERATORS = {
+_MODULES = {
     "LIF": ".lif.module",
     "LIFOutput": ".lif.functional",
     "LinearLIF": ".linear_lif.module",
-    "BatchNormLIF": ".batch_norm_lif.batch_norm",
+    "BatchNormLIF": ".batch_norm_lif.module",
 }
-"""Where each name that needs torch is defined."""
+"""The modules of the names that need torch."""
 
 __all__ = ["LIF", "NEURONS", "BatchNormLIF", "LIFOutput", "LinearLIF", "NeuronSpec"]
 
 
-def __getattr__(name):
-    if name in _OPERATORS:
-        return getattr(import_module(_OPERATORS[name], __name__), name)
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,29 +1,38 @@
-"""Spikes in as few bytes as hold them: bits for 0 and 1, bytes for counts."""
+"""Spikes stored in as few bytes as possible: eight 0/1 spikes in a byte, or one byte for a count."""
 
 import torch
 from torch import Tensor
 
-LARGEST = 255
+LARGEST_COUNT = 255
+"""The largest count of spikes that a byte holds."""
 
 
-def packed(spikes: Tensor, most: int) -> Tensor:
-    """uint8: for `most` = 1 (…, ⌈K/8⌉) with the first spike in the lowest bit, else the counts (…, K)."""
+def packed_size(size: int, most: int) -> int:
+    """Bytes that `size` neighbouring numbers of spikes take, each from 0 to `most`."""
+    return -(-size // 8) if most == 1 else size
+
+
+def pack(spikes: Tensor, most: int) -> Tensor:
+    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, packed_size(K, most)).
+
+    With `most` = 1 the first of eight spikes is the lowest bit, and the last byte is filled up with zeros.
+    """
     if most > 1:
         return spikes.to(torch.uint8)
     fired = spikes != 0
     padded = torch.nn.functional.pad(fired, (0, -fired.shape[-1] % 8)).unflatten(-1, (-1, 8))
-    found = padded[..., 0].to(torch.uint8)
+    stored = padded[..., 0].to(torch.uint8)
     for bit in range(1, 8):
-        found |= padded[..., bit].to(torch.uint8) << bit
-    return found
+        stored |= padded[..., bit].to(torch.uint8) << bit
+    return stored
 
 
 def unpack(stored: Tensor, most: int, out: Tensor) -> None:
-    """The inverse: writes all of `out` (…, K)."""
+    """The inverse of `pack`: writes all of `out` (…, K), of any number type."""
     if most > 1:
         out.copy_(stored)
         return
     count = out.shape[-1]
     for bit in range(min(8, count)):
-        of_bit = out[..., bit::8]
-        of_bit.copy_((stored[..., : of_bit.shape[-1]] >> bit) & 1)
+        every_eighth = out[..., bit::8]
+        every_eighth.copy_((stored[..., : every_eighth.shape[-1]] >> bit) & 1)

@@ -1,6 +1,7 @@
-"""What a neuron computes, independent of who computes it.
+"""The neurons of this benchmark, as a specification that does not depend on any implementation.
 
-All neurons are one recurrence over time steps t, with p[-1] = 0 and currents x:
+All neurons are one recurrence over time steps t, with p[-1] = 0 and currents x. Times are counted in steps; x, v, p and the
+threshold share one arbitrary unit.
 
     v[t] = decay · p[t-1] + x[t]          membrane potential before the spike
     s[t] = 1 if v[t] ≥ threshold else 0   (or the count floor(v/threshold), clipped to max_spikes)
@@ -25,17 +26,18 @@ The derivative of the spike is replaced by a surrogate σ'(u), u = v − thresho
 """
 
 from dataclasses import asdict, dataclass, fields, replace
+from typing import ClassVar
 
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
 SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
 
 LARGEST = 3.4e38
-"""What still is a number in float32."""
+"""The largest threshold or slope: beyond it float32 has no finite number."""
 
 
 @dataclass(frozen=True)
 class NeuronSpec:
-    """One neuron of the family in this module's docstring.
+    """One neuron of the family in this module's docstring, for example `NeuronSpec("hard", decay=0.9, surrogate="atan")`.
 
     Raises ValueError, naming the field and what would be right, when a value is outside its domain.
     """
@@ -47,15 +49,17 @@ class NeuronSpec:
     surrogate: str = "superspike"
     slope: float = 1.0
     max_spikes: int = 1
+    text: ClassVar[str]
+    """All fields in one line, for operators whose arguments are texts. Each instance has its own; it is no field."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.reset not in RESETS:
             raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
         if self.surrogate not in SURROGATES:
             raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
         for name in ("decay", "threshold", "slope"):
             if type(value := getattr(self, name)) not in (int, float):
-                object.__setattr__(self, name, float(value))  # NumPy's numbers, say
+                object.__setattr__(self, name, float(value))  # a NumPy number, for example
         if type(self.max_spikes) is not int:
             raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
         if not 0 < self.decay <= 1:
@@ -69,25 +73,25 @@ class NeuronSpec:
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
         object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}")
 
-    def __hash__(self):
-        return hash(self.text)  # kept by the text: a kernel's caches ask for it at every call
+    def __hash__(self) -> int:
+        return hash(self.text)  # a string remembers its hash, and the kernels look specs up at every call
 
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
-        """The neuron whose `text`, all fields in one line, this is."""
+        """The inverse of `text`."""
         reset, detach, decay, threshold, surrogate, slope, most = text.split()
         return cls(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
 
     @property
     def subtracted(self) -> float:
-        """What a spike takes off the potential in the soft resets."""
+        """The amount by which a spike lowers the potential in the soft resets."""
         return self.threshold / self.decay if self.reset == "soft-undecayed" else self.threshold
 
     def with_reset(self, reset: str) -> "NeuronSpec":
         return replace(self, reset=reset)
 
     def label(self) -> str:
-        """The short name if this is a named neuron, else the fields that differ from the named one with its reset."""
+        """The name if this is one of NEURONS, else its reset and the fields that differ from the named neuron of that reset."""
         for name, spec in NEURONS.items():
             if spec == self:
                 return name

@@ -1,8 +1,8 @@
-"""What is known of a tensor's values because our own operators made it: that they are spikes, and up to how many a step.
+"""Marks tensors that our own operators made as spikes, so that a next layer need not be told.
 
-A mark is an attribute of the tensor. It does not survive what makes another tensor (a view, a copy, a pass through a graph
-that torch.compile made), and it is void once the tensor was written to, so what is marked is spikes. Tensors of
-`torch.inference_mode` do not count writes, and are not marked.
+A mark is an attribute of one tensor object. It is lost where another tensor is made from it (a view, a copy, the result of
+a graph that torch.compile made) and no longer counts once the tensor was written to. Tensors made under
+`torch.inference_mode` do not count writes and are never marked.
 """
 
 import torch
@@ -12,13 +12,13 @@ _NAME = "_snnbench_spikes"
 
 
 def mark(spikes: Tensor, most: int) -> None:
-    """Note that the values are whole numbers from 0 to `most`."""
+    """Note that all values are whole numbers from 0 to `most`."""
     if not torch.compiler.is_compiling() and not spikes.is_inference():
         setattr(spikes, _NAME, (most, spikes._version))
 
 
 def most_spikes(tensor: Tensor) -> int:
-    """Up to how many spikes a value of the tensor is known to be; 0: nothing is known."""
+    """The largest number of spikes that a value of a marked tensor can be; 0 if the tensor has no valid mark."""
     if torch.compiler.is_compiling() or tensor.is_inference():
         return 0
     most, version = getattr(tensor, _NAME, (0, None))

@@ -1,10 +1,10 @@
-"""Surrogate derivatives σ'(u), u = v − threshold: the formulas of `snnbench.kernels.spec`, once for torch, JAX and NumPy."""
+"""Surrogate derivatives σ'(u), u = v − threshold, as `snnbench.kernels.spec` defines them, for torch, JAX and NumPy."""
 
 import math
 
 
 def derivative(spec, xp):
-    """σ' as a function of an array u; `xp` is torch, jax.numpy or numpy."""
+    """The function σ'(u) of arrays u of any shape. `xp` is the array's library: torch, jax.numpy or numpy."""
     k = spec.slope
     return {
         "superspike": lambda u: 1 / (1 + k * xp.abs(u)) ** 2,

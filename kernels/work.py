@@ -1,13 +1,13 @@
-"""Work that a phase of a layer cannot avoid: bytes, each array read or written once, and flops of matrix products.
+"""The least work that a phase of a layer needs: bytes, with each array read or written once, and flops of matrix products.
 
-The report's roofline column and the tests of the kernels take their numbers from here. The neuron's own arithmetic (a
-few operations an element) is left out: memory takes longer on every machine.
+The report's roofline column and the tests of the kernels take their numbers from here. The neuron's own arithmetic (a few
+operations for each element) is left out, because memory takes longer on every machine.
 """
 
 from dataclasses import dataclass
 
 CHECKPOINT_STEPS = 32
-"""Our kernels keep the neuron's state every so many steps and recompute potentials from there in the backward pass."""
+"""Our kernels save the neuron's state every so many time steps. The backward pass recomputes potentials from there."""
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,30 @@ class Work:
         return Work(self.flops + other.flops, self.bytes + other.bytes)
 
 
-def neuron_forward(time_steps: int, sequences: int, size: int, spike_size: int | None = None, kept: bool = False) -> Work:
-    """Currents of `size` bytes in, spikes of `spike_size` (default: the same) out; `kept`: and states for backward."""
+def neuron_forward(time_steps: int, sequences: int, size: int, spike_size: int | None = None, checkpoints: bool = False) -> Work:
+    """Reads currents of `size` bytes each and writes spikes of `spike_size` bytes (default: `size`).
+
+    With `checkpoints` it also writes the states that the backward pass of our kernels starts from.
+    """
     elements = time_steps * sequences
-    return Work(0, elements * (size + (spike_size or size)) + kept * _checkpoints(time_steps, sequences))
+    return Work(0, elements * (size + (spike_size or size)) + checkpoints * _checkpoint_bytes(time_steps, sequences))
 
 
-def neuron_backward(time_steps: int, sequences: int, size: int, gradient_size: int | None = None, kept: bool = False) -> Work:
-    """Currents and gradients of spikes (`gradient_size`) in, gradients of currents out; `kept`: and states in."""
+def neuron_backward(
+    time_steps: int, sequences: int, size: int, gradient_size: int | None = None, checkpoints: bool = False
+) -> Work:
+    """Reads currents of `size` bytes and gradients of spikes of `gradient_size` bytes, writes gradients of currents.
+
+    With `checkpoints` it also reads the saved states.
+    """
     elements = time_steps * sequences
-    return Work(0, elements * (2 * size + (gradient_size or size)) + kept * _checkpoints(time_steps, sequences))
+    return Work(0, elements * (2 * size + (gradient_size or size)) + checkpoints * _checkpoint_bytes(time_steps, sequences))
 
 
-def _checkpoints(time_steps: int, sequences: int) -> int:
+def _checkpoint_bytes(time_steps: int, sequences: int) -> int:
     return -(-time_steps // CHECKPOINT_STEPS) * sequences * 4
 
 
 def product(rows: int, inner: int, outer: int) -> Work:
-    """Flops of one matrix product; which of its operands come from memory depends on what surrounds it."""
+    """Flops of one matrix product. Its bytes depend on which operands are still in cache, so the caller adds them."""
     return Work(2.0 * rows * inner * outer, 0)

@@ -8,7 +8,7 @@ from support.paths import ROOT
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
-from snnbench.report.plots import drawings, paper_spec
+from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.tables.markdown import markdown_text, memory_text
 from snnbench.report.tables.proved import matrix_text
 
@@ -33,7 +33,7 @@ def pictures() -> dict[Path, bytes]:
     table = read_results([EXAMPLE]).table
     figure = winners(table)
     steps = [panel for panel in figure.panels if panel.where["phase"] == "step"]
-    return {EXAMPLE / f"winners-{p.where['precision']}.svg": drawings(paper_spec(figure, p, table))[".svg"] for p in steps}
+    return {EXAMPLE / f"winners-{p.where['precision']}.svg": DRAWING[".svg"](paper_spec(figure, p, table)) for p in steps}
 
 
 def test_tables_are_generated_from_committed_records():

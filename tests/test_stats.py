@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from snnbench.stats import drift, estimate, median_interval, outliers, ratio
+from snnbench.stats import drift, estimate, median_interval, outliers, ratio_of, resampled
 
 
 def binomial_tail(count, most):
@@ -77,6 +77,10 @@ def test_the_drawn_median_is_distributed_like_one_of_real_resamples():
     low, high = np.quantile(real, [0.025, 0.975])
     assert short.low == pytest.approx(low, rel=0.01)
     assert short.high == pytest.approx(high, rel=0.01)
+
+
+def ratio(rounds, baseline, seed=0):
+    return ratio_of(rounds, baseline, resampled(rounds, (seed, 0)), resampled(baseline, (seed, 1)))
 
 
 def test_equal_cases_differ_about_as_often_as_five_in_a_hundred():

@@ -1,6 +1,10 @@
 """One point of the grid: which network is computed, by whom, in which precision, on which device."""
 
-from dataclasses import asdict, dataclass, field
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
@@ -15,6 +19,24 @@ WORKLOADS = ("linear-lif", "lif")
 
 INPUTS = ("spikes", "dense")
 
+IN_EVERY_CASE = (
+    "framework",
+    "construction",
+    "mode",
+    "device",
+    "workload",
+    "neuron",
+    "time_steps",
+    "batch",
+    "precision",
+    "input",
+    "seed",
+)
+"""Fields that mean something for every workload."""
+
+NETWORK_AXES = ("layers", "neurons", "bias", "input_grad")
+"""Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
+
 
 @dataclass(frozen=True)
 class Native:
@@ -25,7 +47,7 @@ class Native:
     def label(self) -> str:
         return "native"
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -34,7 +56,11 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons)."""
+    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons).
+
+    `as_dict` is the canonical form, on which ids rest: the fields of IN_EVERY_CASE, those of NETWORK_AXES that the workload has,
+    and of all others only what is not at its default. So a field that is added here later leaves every earlier id as it is.
+    """
 
     framework: str
     construction: str = "default"
@@ -62,17 +88,52 @@ class Case:
     def native(self) -> bool:
         return isinstance(self.neuron, Native)
 
-    def as_dict(self) -> dict:
-        return asdict(self)
+    @property
+    def id(self) -> str:
+        """SHA-256 (16 hex digits) of the JSON of the canonical form."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The canonical form, ready for JSON."""
+        form = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            absent = None if each.name in NETWORK_AXES else each.default
+            if each.name in IN_EVERY_CASE or value != absent:
+                form[each.name] = value
+        return {**form, "neuron": self.neuron.as_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict) -> "Case":
+    def from_dict(cls, values: dict[str, Any]) -> "Case":
+        """The case of a canonical form. Raises KeyError or TypeError for what is none."""
         neuron = values["neuron"]
-        return cls(**{**values, "neuron": Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)})
+        spec = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
+        return cls(**{**dict.fromkeys(NETWORK_AXES), **values, "neuron": spec})
+
+
+def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) -> list[tuple[str, str]]:
+    """The (construction, mode) pairs that `words`, the part of a framework's name after the colon, stand for.
+
+    `stepwise+compile` is one pair, with what is not named at its default; `*` is every construction in eager mode. Raises
+    KeyError with a word that is neither a construction nor a mode.
+    """
+    if words == "*":
+        return [(construction, "eager") for construction in constructions]
+    construction, mode = constructions[0], "eager"
+    for word in filter(None, words.split("+")):
+        if word in modes:
+            mode = word
+        elif word in constructions:
+            construction = word
+        else:
+            raise KeyError(word)
+    return [(construction, mode)]
 
 
 def sizes(case: Case) -> str:
-    return f"N={case.neurons} T={case.time_steps} B={case.batch} L={case.layers}"
+    """The sizes that a case has, in short: `N=256 T=50 B=16 L=1`."""
+    named = {"N": case.neurons, "T": case.time_steps, "B": case.batch, "L": case.layers}
+    return " ".join(f"{letter}={size}" for letter, size in named.items() if size is not None)
 
 
 def full_name(case: Case) -> str:

@@ -6,7 +6,7 @@ from rich.markup import escape
 
 from snnbench.kernels.spec import NEURONS
 
-from ..environments.inventory import survey_adapters, survey_environment
+from ..environments.inventory import take_inventory
 from ..run import variants
 from ..run.planning import adapter_files
 from .console import output
@@ -15,28 +15,27 @@ from .options import Adapters, Json
 
 def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     """List every variant of every adapter: version, environment, and the neurons it is ready for, or what it lacks."""
-    environment = survey_environment()
-    found = survey_adapters(adapter_files(adapter), environment)
-    listed = variants.survey_variants(found, environment["devices"])
+    inventory = take_inventory(adapter_files(adapter), variants.inquiry())
+    listed = variants.survey_variants(inventory)
     if as_json:
-        hidden = ("refusals", "environment", "home")
-        entries = [
-            {**{key: value for key, value in entry.items() if key not in hidden}, "environment": entry["home"]}
-            for entry in found.values()
-        ]
-        document = {"environment": environment["name"], "devices": environment["devices"], "adapters": entries}
-        print(json.dumps(document | {"variants": [variant.as_dict() for variant in listed]}, indent=1))
+        document = {
+            "environment": inventory.default.name,
+            "devices": inventory.devices,
+            "adapters": [info.as_dict() for info in inventory.adapters.values()],
+            "variants": [variant.as_dict() for variant in listed],
+        }
+        print(json.dumps(document, indent=1))
         return
     console = output()
 
     def line(text: str) -> None:
         console.print(text, soft_wrap=True)  # one line each, however long: for grep
 
-    for entry in found.values():
-        mine = [variant for variant in listed if variant.framework == entry["name"]]
-        line(f"[bold]{escape(entry['name'])}[/] {entry['version'] or ''} [dim]environment {entry['home']}[/]")
-        if "error" in entry and not entry["lacking"]:
-            line(f"  [red]{escape(entry['error'])}[/]")
+    for info in inventory.adapters.values():
+        mine = [variant for variant in listed if variant.framework == info.name]
+        line(f"[bold]{escape(info.name)}[/] {info.version or ''} [dim]environment {info.home}[/]")
+        if info.error and not info.lacking:
+            line(f"  [red]{escape(info.error)}[/]")
         width = max((len(variant.name) for variant in mine), default=0)
         for variant in mine:
             state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"

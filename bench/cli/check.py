@@ -13,12 +13,9 @@ from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS
 
 from .. import units
-from ..environments.inventory import survey_adapters, survey_environment
-from ..experiment.grid import resolve_framework
-from ..experiment.values import parse_duration, parse_neuron
-from ..mistakes import ConfigError, nearest
-from ..run.check import checked_case, prove_apart
-from ..run.planning import adapter_files, left_out, plan_cases
+from ..experiment.values import parse_duration
+from ..mistakes import ConfigError
+from ..run.check import Checked, plan_check, points_to_check, prove_apart
 from . import exit_codes
 from .console import messages, output
 from .options import Adapters, Json, tell_left_out
@@ -51,28 +48,27 @@ def check(
 
     A framework's native neuron is held against no oracle: it is shown to spike and to have the right time axis.
     """
-    files = adapter_files(adapter)
-    environment = survey_environment()
-    found = survey_adapters(files, environment)
-    if not names and not files:
-        tell_left_out(left_out(found))
-    wanted = names or [name for name, entry in found.items() if entry["reference"] in files or not (files or entry["lacking"])]
-    for name in wanted:
-        if (bare := name.partition(":")[0]) not in found:
-            raise ConfigError(f"unknown framework {bare!r}{nearest(bare, found)} (there are {', '.join(found)})")
-    variants = [variant for name in wanted for variant in resolve_framework(name, found, "NAME")]
     try:
         seconds = parse_duration(timeout)
-        specs = [_neuron(value) for value in neuron or NEURONS]
-        sizes = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch, "bias": bias}
-        axes = {"device": device, "workload": workload, "input": input, **sizes}
-        points = [(*variant, s, p) for variant in variants for s in specs for p in precision]
-        cases = [checked_case(Case(n, c, m, neuron=s, precision=p, **axes)) for n, c, m, s, p in points]
     except ValueError as error:
-        raise ConfigError(f"--timeout {timeout}: {error}" if "duration" in str(error) else str(error)) from None
+        raise ConfigError(f"--timeout {timeout}: {error}") from None
+    point = Case(
+        "",
+        device=device,
+        workload=workload,
+        layers=layers,
+        neurons=neurons,
+        time_steps=time_steps,
+        batch=batch,
+        input=input,
+        bias=bias,
+    )
+    points = points_to_check(point, neuron or list(NEURONS), precision)
+    cases, left_out = plan_check(names or [], points, adapter)
+    tell_left_out(left_out)
     progress, console = messages(), output()
     results = []
-    for planned in plan_cases(cases, found, environment["devices"]):
+    for planned in cases:
         if progress.is_terminal:
             progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
         results.append(prove_apart(planned, seconds))
@@ -89,13 +85,6 @@ def check(
     raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
 
 
-def _neuron(value):
-    try:
-        return parse_neuron(value)
-    except ValueError as error:
-        raise ConfigError(f"--neuron {value}: {error}") from None
-
-
 def _exit_code(statuses: list[str], named: bool) -> int:
     """A framework that is not installed is an error only to somebody who asked for it."""
     if not named:
@@ -107,7 +96,7 @@ def _exit_code(statuses: list[str], named: bool) -> int:
     return exit_codes.FINE if "ok" in statuses else exit_codes.NOTHING
 
 
-def _table(results) -> Table:
+def _table(results: list[Checked]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     columns = ("framework", "neuron", "precision", "verdict", "wrong decisions", "gradient error", "firing rate", "reason")
     for name in columns:

@@ -11,10 +11,11 @@ from rich.table import Table
 
 from ..records.compare import OTHER_MACHINE, SAME_MACHINE, Comparison
 from ..records.compare import compare as compare_rows
+from ..records.store import ResultFolder
 from ..report.files import read_results
 from . import exit_codes
 from .console import messages, output
-from .options import Json, check_folder
+from .options import Json
 
 COLOURS = {"worse": "red", "better": "green", "ambiguous": "yellow"}
 
@@ -40,14 +41,14 @@ def compare(
 
     Times of different machines are compared as ratios to the other frameworks of the same run only.
     """
-    rows = []
+    sets = []
     for folder in (base, new):
-        check_folder(folder)
+        ResultFolder(folder).must_exist()
         results = read_results([folder])
         for sentence in results.unreadable:
             messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
-        rows.append(results.rows)
-    found = compare_rows(*rows, factor, relative)
+        sets.append(results.rows)
+    found = compare_rows(sets[0], sets[1], factor, relative)
     if as_json:
         print(json.dumps(found.as_dict(), indent=1))
     else:

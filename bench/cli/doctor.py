@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ..environments.environment import known
-from ..environments.inventory import calibrate as measured_ceilings
-from ..environments.inventory import survey_environment
-from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
+from ..machine.facts import machine_label
+from ..run.doctor import examine
 from .console import output
 from .options import Json
 
@@ -18,19 +16,12 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
-    environment = survey_environment()
-    del environment["executor"]
-    facts = {"machine": machine_facts(), "load": current_load(), "environment": environment}
-    facts["environments"] = {own.name: own.state()[0] for own in known().values()}
-    device = "cuda" if "cuda" in environment["devices"] else "cpu"
-    if calibrate:
-        facts["ceilings"] = {device: measured_ceilings(device)}
-    sentences = measuring_advice(facts["machine"], facts["load"])
+    facts = examine(calibrate)
     if as_json:
-        print(json.dumps({**facts, "advice": sentences}, indent=1))
+        print(json.dumps(facts, indent=1))
         return
     console = output()
-    here, now = facts["machine"], facts["load"]
+    here, now, environment = facts["machine"], facts["load"], facts["environment"]
     console.print(f"machine      {machine_label(here)}, {here['system']}, hash {here['hash']}")
     devices = ", ".join(environment["devices"])
     console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
@@ -42,5 +33,5 @@ def doctor(
             console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
         for name, rate in rates["matmul_flops_per_s"].items():
             console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
-    for sentence in sentences:
+    for sentence in facts["advice"]:
         console.print(f"[yellow]note[/]         {sentence}")

@@ -6,14 +6,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..mistakes import ConfigError
-from ..records.manifest import in_short
+from ..records.manifest import missing_in_words
 from ..records.merge import merge_folders
-from ..report.files import read_results, write_report
+from ..records.store import ResultFolder
+from ..report.files import results_of, write_report
 from ..report.tables.terminal import print_tables
 from . import exit_codes
 from .console import messages, output
-from .options import make_writable
 
 
 def merge(
@@ -24,14 +23,11 @@ def merge(
 
     Rankings stay within a machine. Of two records of one case and round on one machine the newest counts.
     """
-    for folder in folders:
-        if not (folder / "records").is_dir():
-            raise ConfigError(f"{folder}: is no result folder: it has no records")
-    make_writable(out)
-    merged = merge_folders(folders, out)
-    results = read_results([out])
+    whole = ResultFolder(out)
+    merged = merge_folders([ResultFolder(folder) for folder in folders], whole)
+    results = results_of([whole])
     results.unreadable += merged.unreadable
-    missing = [in_short(results.missing)] if results.missing else []
+    missing = [missing_in_words(results.missing)] if results.missing else []
     for sentence in [*merged.remarks, *results.unreadable, *missing]:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     if not results.rows:
@@ -40,5 +36,5 @@ def merge(
     write_report(out, merged.name, results)
     console = output()
     print_tables(results.table, console)
-    console.print(f"[bold]report[/] {out / 'report.html'}   [bold]table[/] {out / 'results.csv'}", soft_wrap=True)
+    console.print(f"[bold]report[/] {whole.page}   [bold]table[/] {whole.table}", soft_wrap=True)
     raise typer.Exit(exit_codes.of_rows(results.rows))

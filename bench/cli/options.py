@@ -1,14 +1,10 @@
 """Options that several verbs share, and what they have in common behind them."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..experiment.config import Experiment
-from ..experiment.shard import Shard
-from ..mistakes import ConfigError
 from ..run.planning import Where
 from .console import messages
 
@@ -22,30 +18,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 Execute = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
-
-
-def default_folder(experiment: Experiment, shard: Shard) -> Path:
-    part = "" if shard == Shard() else f"-{shard.index}-of-{shard.count}"
-    return Path("results/local") / f"{experiment.name}{part}"
-
-
-def check_folder(folder: Path) -> None:
-    """Raises ConfigError where no results can be read from."""
-    if not folder.is_dir():
-        why = "it is a file; name the result folder that it is in" if folder.exists() else "there is no such folder"
-        raise ConfigError(f"{folder}: {why}")
-
-
-def make_writable(folder: Path) -> None:
-    """Make a result folder if need be. Raises ConfigError where nothing could be written."""
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder}: cannot be a result folder: it is a file")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{folder}: cannot be a result folder: {error.strerror}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"{folder}: cannot be written to; choose another --out")
 
 
 def tell_left_out(names: list[str]) -> None:

@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 
 from ..mistakes import ConfigError, nearest
-from ..records.manifest import in_short
+from ..records.manifest import missing_in_words
+from ..records.store import ResultFolder
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
 from ..report.tables.csv import csv_text
@@ -18,7 +19,6 @@ from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
 from .console import messages, output
 from .exit_codes import NOTHING
-from .options import check_folder, make_writable
 
 
 class Format(StrEnum):
@@ -47,7 +47,7 @@ def report(
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
     for folder in folders:
-        check_folder(folder)
+        ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)
     for sentence in results.unreadable:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
@@ -55,7 +55,7 @@ def report(
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(NOTHING)
     if results.missing:
-        messages().print(escape(f"snnbench: {in_short(results.missing)}"), soft_wrap=True)
+        messages().print(escape(f"snnbench: {missing_in_words(results.missing)}"), soft_wrap=True)
     _check_baseline(baseline, results)
     if format is Format.MARKDOWN:
         print(markdown_text(results.table), end="")
@@ -68,11 +68,11 @@ def report(
     else:
         theirs = read_published(published) if published else []
         target = out or folders[0]
-        make_writable(target)
+        ResultFolder(target).make()
         write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
         console = output()
         print_tables(results.table, console)
-        console.print(f"[bold]report[/] {target / 'report.html'}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]report[/] {ResultFolder(target).page}", highlight=False, soft_wrap=True)
         if plots:
             count = sum(1 for _ in write_plots(target / "plots", results, theirs))
             console.print(f"[bold]plots[/] {target / 'plots'} ({count} files)", highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import snnbench
 from snnbench.adapters import registry
 
 from ..files import write_atomically
+from ..worker.task import Inquiry
 from . import requirements
 from .damage import ask_environment, damage
 from .environment import MARKER, Environment, NotMade, discard, locked
@@ -47,7 +48,7 @@ def _check_adapters(environment: Environment) -> None:
     served = [references[name] for name in environment.recipe.adapters if name in references]
     if not served:
         return
-    for entry in ask_environment(environment, served, [])["adapters"]:
+    for entry in ask_environment(environment, Inquiry(tuple(served)))["adapters"]:
         if "error" in entry or entry["missing"]:
             lack = entry.get("error") or f"{', '.join(entry['missing'])} is not there"
             raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")

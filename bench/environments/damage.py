@@ -1,6 +1,7 @@
 """Whether an environment still is as it was made: a worker there is asked, and its packages and files are counted."""
 
 import csv
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,16 @@ from ..executors.executor import Executor
 from ..executors.launch import launch, temporary_scratch
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
+from ..worker.task import Inquiry
 from .environment import Environment, NotMade
 
 TIMEOUT_S, MEMORY_BYTES = 120.0, 16 * 2**30
 
 
-def ask_environment(
-    environment: Environment, references: list[str], cases: list[dict], executor: Executor | None = None
-) -> dict[str, Any]:
-    """What a worker in the environment answers about it, about adapters and about cases. Raises NotMade without an answer."""
+def ask_environment(environment: Environment, inquiry: Inquiry, executor: Executor | None = None) -> dict[str, Any]:
+    """What a worker in the environment answers about it and about adapters. Raises NotMade without an answer."""
     asked = executor or LocalExecutor(str(environment.python))
-    job = {"references": references, "cases": cases, "environment": environment.name}
+    job = replace(inquiry, environment=environment.name).as_dict()
     with temporary_scratch() as folder:
         variables = worker_environment("cuda", 0)  # hides no device: they are counted too
         outcome = launch("describe", job, folder / "describe", TIMEOUT_S, MEMORY_BYTES, variables, asked)
@@ -38,7 +38,7 @@ def damage(environment: Environment) -> list[str]:
         return [] if state == "not created" else [f"{state}: {why}"]
     lost = lost_files(environment.site_packages)
     try:
-        answer = ask_environment(environment, [], [])
+        answer = ask_environment(environment, Inquiry())
     except NotMade as error:
         return [*lost, str(error)]
     versions = {canonicalize_name(name): version for name, version in answer["environment"]["packages"].items()}

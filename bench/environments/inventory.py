@@ -1,102 +1,147 @@
-"""What is here: environments, their adapters and what they say of the planned cases. Asked of workers, never imported."""
+"""What is installed: environments, their adapters, and which cases these refuse. Workers are asked; nothing is imported here."""
 
 import ast
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import BUILT_IN, references
 
 from ..executors.executor import Executor
-from ..executors.launch import launch, temporary_scratch
+from ..executors.launch import Outcome, launch, temporary_scratch
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
+from ..experiment.adapter_info import AdapterInfo
+from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
 
 TIMEOUT, MEMORY = 60.0, 16 * 2**30
 
 
-def survey_environment(executor: Executor = LocalExecutor()) -> dict:
-    """Name, hash, Python, packages and devices of the default environment, and the executor of workers there.
+@dataclass(frozen=True)
+class Home:
+    """Where workers run. `facts` are what a worker says of its environment, ready for JSON; `executor` starts workers there."""
 
-    Raises RuntimeError if a worker there gives no answer.
+    facts: dict[str, Any]
+    executor: Executor
+
+    @property
+    def name(self) -> str:
+        return self.facts["name"]
+
+    @property
+    def hash(self) -> str:
+        """Of Python and all packages."""
+        return self.facts["hash"]
+
+    @property
+    def devices(self) -> list[str]:
+        return self.facts["devices"]
+
+    @property
+    def image_digest(self) -> str | None:
+        """Of the image that workers' containers are made from."""
+        return self.facts["image"]["digest"] if "image" in self.facts else None
+
+
+@dataclass
+class Inventory:
+    """Every adapter by its name, the homes of those that have an environment of their own by its name, and by case id the
+    reason for each refused case of the inquiry."""
+
+    default: Home
+    adapters: dict[str, AdapterInfo] = field(default_factory=dict)
+    homes: dict[str, Home] = field(default_factory=dict)
+    refusals: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def devices(self) -> list[str]:
+        """What the default environment reaches."""
+        return self.default.devices
+
+    @property
+    def lacking(self) -> list[str]:
+        """Names of adapters that cannot run here."""
+        return [adapter.name for adapter in self.adapters.values() if adapter.lacking]
+
+    def home_of(self, adapter: AdapterInfo) -> Home:
+        """Where an adapter's workers run; of one whose environment cannot be used, the default home."""
+        return self.homes.get(adapter.home, self.default)
+
+
+def default_home(executor: Executor = LocalExecutor()) -> Home:
+    """The default environment. Raises RuntimeError if a worker there gives no answer."""
+    return _home(_answer(Inquiry(), executor), executor)
+
+
+def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Executor = LocalExecutor()) -> Inventory:
+    """Ask for every installed adapter and those in `files`, which win over installed ones of the same name.
+
+    One worker is asked in each environment, and one for each adapter that is not of this project: it may hang, crash or exit.
+    An adapter is at home in the default environment if its framework is installed there, else in the one made for it. An
+    adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status. Raises
+    RuntimeError if the default environment gives no answer.
     """
-    answer = _ask("describe", {"references": [], "cases": []}, executor=executor).answer("describe")
-    return {**answer["environment"], **executor.facts(), "executor": executor}
-
-
-def survey_adapters(files: list[str], environment: dict) -> dict[str, dict]:
-    """What every adapter says of itself, by name; those in `files` win over installed ones of the same name.
-
-    `environment` is the default one (of `survey_environment`); each entry tells in its own where the adapter's workers run:
-    in the default one if its framework imports there, else in the one made for it. `lacking` says why they cannot run at
-    all. An adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status.
-    """
-    found = {
-        entry["name"]: entry for entry in map(_named, ask_adapters([*references().values(), *files], [], environment["executor"]))
-    }
-    for entry in found.values():
-        missing = f"{', '.join(entry['missing'])} is not installed" if entry["missing"] else None
-        entry.update(environment=environment, home="default", lacking=missing)
+    installed = list(references().values())
+    ours = tuple(reference for reference in installed if reference in BUILT_IN.values())
+    answer = _answer(replace(inquiry, references=ours), executor)
+    inventory = Inventory(_home(answer, executor))
+    refusals: dict[str, dict[str, str]] = {}
+    strangers = [_ask_stranger(reference, inquiry, executor) for reference in [*installed, *files] if reference not in ours]
+    for entry in [*answer["adapters"], *strangers]:
+        _add(inventory, refusals, entry, "default")
     for own in known().values():
-        strangers = [found[name] for name in own.recipe.adapters if name in found and _needs_a_home(found[name])]
-        if strangers:
-            found |= {entry["name"]: entry for entry in _at_home(own, strangers, environment["executor"])}
-    return found
+        lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]
+        lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
+        if lodgers:
+            _ask_at_home(inventory, refusals, own, lodgers, inquiry)
+    for reasons in refusals.values():
+        inventory.refusals |= reasons
+    return inventory
 
 
-def _needs_a_home(entry: dict) -> bool:
-    return bool(entry["missing"]) or "error" in entry
+def _add(inventory: Inventory, refusals: dict[str, dict[str, str]], entry: dict[str, Any], home: str) -> None:
+    """Take a worker's entry for one adapter into the inventory, in place of an earlier one of the same name."""
+    adapter = AdapterInfo.from_answer(entry, declared_name(entry["reference"]) if "error" in entry else "", home)
+    inventory.adapters[adapter.name] = adapter
+    refusals[adapter.name] = entry.get("refusals", {})
 
 
-def _at_home(own: Environment, strangers: list[dict], default: Executor) -> list[dict]:
-    """What adapters say of themselves in the environment made for them, or why they cannot be asked there."""
+def _ask_at_home(
+    inventory: Inventory, refusals: dict[str, dict[str, str]], own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry
+) -> None:
+    """Ask for adapters in the environment made for them; where none answers, they lack it."""
+    default = inventory.default.executor
     executor, lacking = default.at_home(own)
-    if lacking:
-        return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
-    try:
-        answer = ask_environment(own, [entry["reference"] for entry in strangers], [], executor)
-    except NotMade as error:
-        lacking = f"{error}: {executor.advice(own)}"
-        return [{**entry, "home": own.name, "lacking": lacking} for entry in strangers]
-    there = {**answer["environment"], **executor.facts(), "executor": executor}
-    entries = []
-    for entry in map(_named, answer["adapters"]):
-        missing = f"{', '.join(entry['missing'])} is not installed in environment {own.name}" if entry["missing"] else None
-        entries.append({**entry, "environment": there, "home": own.name, "lacking": missing})
-    return entries
-
-
-def by_executor(entries: list[dict]) -> list[tuple[Executor, list[dict]]]:
-    found = dict.fromkeys(entry["environment"]["executor"] for entry in entries)
-    return [(executor, [entry for entry in entries if entry["environment"]["executor"] == executor]) for executor in found]
-
-
-def ask_adapters(wanted: list[str], cases: list[Case], executor: Executor, at_home: bool = False) -> list[dict]:
-    """One entry per reference. Adapters of others get a worker each: they may hang, crash or exit. So may what is in an
-    environment of its own (`at_home`); then nothing is known of its adapters."""
-    values = [case.as_dict() for case in cases]
-    built_in = [reference for reference in wanted if reference in BUILT_IN.values()]
-    others = [reference for reference in wanted if reference not in BUILT_IN.values()]
-    if at_home:
-        found, others = [], wanted
-    else:
-        found = _ask("describe", {"references": built_in, "cases": values}, executor=executor).answer("describe")["adapters"]
-    for reference in others:
-        outcome = _ask("describe", {"references": [reference], "cases": values}, executor=executor)
+    if executor is not None:
+        asked = _about(inquiry, *(adapter.reference for adapter in lodgers))
         try:
-            found += outcome.answer("describe")["adapters"]
-        except RuntimeError as error:
-            found.append({"reference": reference, "error": str(error)})
-    return found
+            answer = ask_environment(own, asked, executor)
+        except NotMade as error:
+            lacking = f"{error}: {executor.advice(own)}"
+        else:
+            inventory.homes[own.name] = _home(answer, executor)
+            for entry in answer["adapters"]:
+                _add(inventory, refusals, entry, own.name)
+            return
+    for adapter in lodgers:
+        inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
 
 
-def _named(entry: dict) -> dict:
-    if "error" not in entry:
+def _ask_stranger(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+    """The entry of an adapter, from a worker of its own."""
+    try:
+        (entry,) = _answer(_about(inquiry, reference), executor)["adapters"]
         return entry
-    name = declared_name(entry["reference"])
-    nothing_known = {"version": None, "missing": [], "constructions": ["default"], "modes": ["eager"], "devices": []}
-    return {"name": name, **nothing_known, "neurons": {}, "source_sha256": None, **entry}
+    except RuntimeError as error:
+        return {"reference": reference, "error": str(error)}
+
+
+def _about(inquiry: Inquiry, *references: str) -> Inquiry:
+    """The inquiry about few adapters, whose names may not be known yet: all are asked as if they were named."""
+    frameworks = None if inquiry.frameworks is None else (*inquiry.frameworks, "all")
+    return replace(inquiry, references=references, frameworks=frameworks)
 
 
 def declared_name(reference: str) -> str:
@@ -116,11 +161,20 @@ def declared_name(reference: str) -> str:
     return class_name
 
 
-def calibrate(device: str) -> dict:
+def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
+    """What the device can do at best: bytes copied per second by working-set size, flops per second by format."""
     return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
 
 
-def _ask(verb: str, job: dict, device: str = "cuda", executor: Executor = LocalExecutor()):
+def _home(answer: dict[str, Any], executor: Executor) -> Home:
+    return Home({**answer["environment"], **executor.facts()}, executor)
+
+
+def _answer(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+    return _ask("describe", inquiry.as_dict(), executor=executor).answer("describe")
+
+
+def _ask(verb: str, job: dict[str, Any], device: str = "cuda", executor: Executor = LocalExecutor()) -> Outcome:
     """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
     with temporary_scratch() as folder:
         return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), executor)

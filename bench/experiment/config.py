@@ -1,17 +1,29 @@
 """TOML text → Experiment. Every mistake ends in one ConfigError that names file, key, value and what would be right."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base.case import PHASES, Case, Native
+from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, WORKLOADS, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..mistakes import FRAMEWORK, ConfigError, nearest, shown, wanted
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
+
+if TYPE_CHECKING:
+    Workload = str
+    Precision = str
+    Input = str
+    Phase = str
+else:  # a type checker cannot read a Literal that is computed
+    Workload = Literal[WORKLOADS]
+    Precision = Literal[PRECISIONS]
+    Input = Literal[INPUTS]
+    Phase = Literal[PHASES]
 
 Count = Annotated[int, Field(strict=True, gt=0)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -29,27 +41,21 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
-def _axis(kind, *default):
-    return Annotated[list[kind], Field(min_length=1, default=list(default))]
-
-
 class Grid(_Table):
     """Every combination is one case."""
 
-    framework: Annotated[
-        list[Framework], Field(min_length=1, default=["all"], description="name[:construction][+mode], name:*, all or all:*")
-    ]
-    device: Annotated[list[Device] | None, Field(min_length=1, default=None, description="default: cuda if there is one")]
-    workload: _axis(Literal["linear-lif", "lif"], "linear-lif")
-    neuron: _axis(Neuron, NEURONS["soft"])
-    layers: _axis(Count, 1)
-    neurons: _axis(Count, 256)
-    time_steps: _axis(Count, 50)
-    batch: _axis(Count, 16)
-    precision: _axis(Literal["fp32", "tf32", "bf16", "fp16", "amp-bf16"], "fp32")
-    input: _axis(Literal["spikes", "dense"], "spikes")
-    bias: _axis(Flag, True)
-    input_grad: _axis(Flag, True)
+    framework: list[Framework] = Field(["all"], min_length=1, description="name[:construction][+mode], name:*, all or all:*")
+    device: list[Device] | None = Field(None, min_length=1, description="default: cuda if there is one")
+    workload: list[Workload] = Field(["linear-lif"], min_length=1)
+    neuron: list[Neuron] = Field([NEURONS["soft"]], min_length=1)
+    layers: list[Count] = Field([1], min_length=1)
+    neurons: list[Count] = Field([256], min_length=1)
+    time_steps: list[Count] = Field([50], min_length=1)
+    batch: list[Count] = Field([16], min_length=1)
+    precision: list[Precision] = Field(["fp32"], min_length=1)
+    input: list[Input] = Field(["spikes"], min_length=1)
+    bias: list[Flag] = Field([True], min_length=1)
+    input_grad: list[Flag] = Field([True], min_length=1)
 
 
 def _with_step(phases: list[str]) -> list[str]:
@@ -68,7 +74,7 @@ class Measure(_Table):
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0)] = 0
     phases: Annotated[
-        list[Literal[PHASES]],
+        list[Phase],
         Field(min_length=1, description="what is weighed and timed; step is one of them"),
         AfterValidator(_with_step),
     ] = list(PHASES)
@@ -94,7 +100,7 @@ class Experiment(_Table):
     container: Container = Field(default_factory=Container)
 
 
-def load_config(path: Path, settings: list[str] = ()) -> Experiment:
+def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     """Read `path` and apply `settings` (`grid.neurons=[64]`). Raises ConfigError."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -119,7 +125,7 @@ def load_config(path: Path, settings: list[str] = ()) -> Experiment:
     return experiment.model_copy(update={"adapters": [_beside(path, reference) for reference in experiment.adapters]})
 
 
-def _apply(values: dict, setting: str) -> None:
+def _apply(values: dict[str, Any], setting: str) -> None:
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {setting}: must look like grid.neurons=[64,128]")
@@ -144,15 +150,13 @@ def _message(path: Path, error: ValidationError) -> str:
     key = ".".join(str(p) for p in place if not isinstance(p, int))
     value, kind = first["input"], first["type"]
     if kind == "extra_forbidden":
-        model = {"grid": Grid, "measure": Measure, "container": Container}.get(
-            str(place[0]) if len(place) > 1 else "", Experiment
-        )
-        known = model.model_fields
+        tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container}
+        known = tables.get(str(place[0]) if len(place) > 1 else "", Experiment).model_fields
         where = f"[{place[0]}]" if len(place) > 1 else "the top level"
         return f"{path}: {key}: unknown key{nearest(str(place[-1]), known)} ({where} has {', '.join(known)})"
     if kind == "missing":
         return f"{path}: {key}: is missing"
-    return f"{path}: {key} = {shown(value)}: {wanted(first)}"
+    return f"{path}: {key} = {shown(value)}: {wanted(dict(first))}"
 
 
 def _check_excludes(path: Path, experiment: Experiment) -> None:
@@ -165,7 +169,7 @@ def _check_excludes(path: Path, experiment: Experiment) -> None:
             _check_values(path, key, _listed(value))
 
 
-def _check_values(path: Path, key: str, values: list) -> None:
+def _check_values(path: Path, key: str, values: list[Any]) -> None:
     """Values of an exclude entry must be ones that the axis could have."""
     if key not in Grid.model_fields:
         return
@@ -175,7 +179,7 @@ def _check_values(path: Path, key: str, values: list) -> None:
         raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
 
 
-def _listed(value: Any) -> list:
+def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -197,6 +201,6 @@ def check_reference(reference: str, folder: Path, where: str) -> str:
     return f"{file}:{name}"
 
 
-def json_schema() -> dict:
+def json_schema() -> dict[str, Any]:
     """JSON Schema of a config, for editors."""
     return Experiment.model_json_schema()

@@ -1,37 +1,49 @@
-"""Experiment → cases: the grid, what each adapter says of it, and the order of the rounds."""
+"""Experiment → cases: every combination of the grid's axes, and parts of it."""
 
 import itertools
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
-from snnbench.adapters.base.case import Case, Native
+from snnbench.adapters.base.case import Case, Native, variants_of
 from snnbench.kernels.spec import NeuronSpec
 
 from ..mistakes import ConfigError, nearest
+from .adapter_info import AdapterInfo
 from .config import Experiment
-from .planned_case import PlannedCase
 from .values import parse_neuron
 
 AXES = ("device", "workload", "neuron", "layers", "neurons", "time_steps", "batch", "precision", "input", "bias", "input_grad")
 
 
-def expand(experiment: Experiment, adapters: dict[str, dict], devices: list[str], where: str) -> list[Case]:
-    """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant."""
-    grid = experiment.grid
+def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
+    """The grid but for its frameworks, as cases of no framework; on `devices` where the config names none."""
+    axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
+    axes["device"] = experiment.grid.device or devices
+    found = [
+        canonical(Case("", seed=experiment.seed, **dict(zip(AXES, values, strict=True))))
+        for values in itertools.product(*axes.values())
+    ]
+    return list(dict.fromkeys(found))
+
+
+def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
+    """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant.
+
+    `devices` are those of this machine; `where` names the place of `grid.framework` in messages.
+    """
     for entry in experiment.exclude:
         wanted = entry.get("framework", [])
         for name in wanted if isinstance(wanted, list) else [wanted]:
             if name not in adapters:
                 raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
-    variants = [variant for text in grid.framework for variant in resolve_framework(text, adapters, where)]
-    axes = {axis: getattr(grid, axis) for axis in AXES}
-    axes["device"] = grid.device or (["cuda"] if "cuda" in devices else ["cpu"])
+    variants = [variant for text in experiment.grid.framework for variant in resolve_framework(text, adapters, where)]
     cases: dict[Case, None] = {}
-    for point in itertools.product(*axes.values()):
+    for point in points(experiment, ["cuda"] if "cuda" in devices else ["cpu"]):
         for framework, construction, mode in variants:
-            case = Case(framework, construction, mode, seed=experiment.seed, **dict(zip(AXES, point, strict=True)))
-            case = canonical(case)
+            case = replace(point, framework=framework, construction=construction, mode=mode)
             if not any(_matches(case, entry) for entry in experiment.exclude):
                 cases[case] = None
     return list(cases)
@@ -44,33 +56,29 @@ def canonical(case: Case) -> Case:
     return case
 
 
-def resolve_framework(text: str, adapters: dict[str, dict], where: str) -> list[tuple[str, str, str]]:
+def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str) -> list[tuple[str, str, str]]:
     """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions.
 
     `all` and `all:*` are the same of everything that is installed here. Raises ConfigError.
     """
-    name, _, variant = text.partition(":")
-    if name == "all" and "all" not in adapters and variant in ("", "*"):
-        here = [each for each, entry in adapters.items() if not entry.get("lacking")]
-        return [found for each in here for found in resolve_framework(f"{each}:{variant}", adapters, where)]
+    name, _, words = text.partition(":")
+    if name == "all" and "all" not in adapters and words in ("", "*"):
+        here = [each for each, adapter in adapters.items() if not adapter.lacking]
+        return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, where)]
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
     adapter = adapters[name]
-    if variant == "*":
-        return [(name, construction, "eager") for construction in adapter["constructions"]]
-    construction, mode = adapter["constructions"][0], "eager"
-    for word in filter(None, re.split(r"\+", variant)):
-        if word in adapter["modes"]:
-            mode = word
-        elif word in adapter["constructions"]:
-            construction = word
-        else:
-            known = [*adapter["constructions"], *adapter["modes"]]
-            raise ConfigError(f"{where} = {text!r}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})")
-    return [(name, construction, mode)]
+    try:
+        return [(name, construction, mode) for construction, mode in variants_of(words, adapter.constructions, adapter.modes)]
+    except KeyError as error:
+        (word,) = error.args
+        known = [*adapter.constructions, *adapter.modes]
+        raise ConfigError(
+            f"{where} = {text!r}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
+        ) from None
 
 
-def _matches(case: Case, entry: dict) -> bool:
+def _matches(case: Case, entry: dict[str, Any]) -> bool:
     """Whether every key of an exclude entry equals the case's value (a list: one of its values)."""
     for key, wanted in entry.items():
         options = wanted if isinstance(wanted, list) else [wanted]
@@ -82,7 +90,7 @@ def _matches(case: Case, entry: dict) -> bool:
     return True
 
 
-def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
+def select(cases: list[Case], expression: str) -> list[Case]:
     """Cases that match `framework=norse,neurons=2*`: every part, with shell wildcards. Raises ConfigError."""
     wanted = []
     known = [field.name for field in fields(Case)]
@@ -93,10 +101,10 @@ def select(cases: list[PlannedCase], expression: str) -> list[PlannedCase]:
             advice = f"must look like key=value{meant} ({', '.join(known)})"
             raise ConfigError(f"--only {expression}: {part.strip()!r} {advice}")
         wanted.append((key, pattern))
-    return [p for p in cases if all(fnmatchcase(_text(getattr(p.case, key)), pattern) for key, pattern in wanted)]
+    return [case for case in cases if all(fnmatchcase(_text(getattr(case, key)), pattern) for key, pattern in wanted)]
 
 
-def _text(value) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, NeuronSpec | Native):
         return value.label()
     return str(value).lower() if isinstance(value, bool) else str(value)

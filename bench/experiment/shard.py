@@ -3,12 +3,12 @@
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from typing import Any
 
 from snnbench.adapters.base.case import Case
 
 from ..mistakes import ConfigError
 from .order import GROWING, estimate_seconds
-from .planned_case import PlannedCase
 
 
 @dataclass(frozen=True)
@@ -18,35 +18,36 @@ class Shard:
     index: int = 1
     count: int = 1
 
-    def of(self, cases: list[PlannedCase]) -> list[PlannedCase]:
+    def of(self, cases: list[Case]) -> list[Case]:
         """The cases of this part, in their order.
 
         Cases that differ in size only stay together: a small one that runs out of memory or time prunes the bigger ones,
         which another machine would not know of. The longest families are dealt out first, each to the part with least to do.
         """
-        families: dict[Case, list[PlannedCase]] = defaultdict(list)
-        for planned in cases:
-            families[replace(planned.case, **dict.fromkeys(GROWING, 1))].append(planned)
+        families: dict[Case, list[Case]] = defaultdict(list)
+        for case in cases:
+            smallest: dict[str, Any] = dict.fromkeys(GROWING, 1)
+            families[replace(case, **smallest)].append(case)
         if self.count > len(families):
             raise ConfigError(
                 f"--shard {self}: cases that differ in size only stay together, so there are at most {len(families)} parts"
             )
         load = [0.0] * self.count
-        mine: set[str] = set()
+        mine: set[Case] = set()
         for family in sorted(families.values(), key=_seconds, reverse=True):
             lightest = load.index(min(load))
             load[lightest] += _seconds(family)
             if lightest == self.index - 1:
-                mine |= {planned.id for planned in family}
-        return [planned for planned in cases if planned.id in mine]
+                mine |= set(family)
+        return [case for case in cases if case in mine]
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
 
-def _seconds(family: list[PlannedCase]) -> float:
+def _seconds(family: list[Case]) -> float:
     """By the cases alone: which of them cannot run may differ between machines, and the parts must not."""
-    return sum(estimate_seconds(planned.case, 1, 1.0) for planned in family)
+    return sum(estimate_seconds(case, 1, 1.0) for case in family)
 
 
 def parse_shard(text: str) -> Shard:

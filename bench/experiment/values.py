@@ -1,6 +1,7 @@
 """Values as users write them: durations, sizes, neurons."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -28,14 +29,14 @@ def parse_size(value: Any) -> int:
     return size
 
 
-def _quantity(value, units, wanted):
+def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value) if isinstance(value, str) else None
     if not match or match[2] not in units or float(match[1]) == 0:
         raise ValueError(f"must be {wanted}")
     return float(match[1]) * units[match[2]]
 
 
-NAMED_NEURONS = {**NEURONS, NATIVE.label(): NATIVE}
+NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATIVE}
 
 
 def parse_neuron(value: Any) -> NeuronSpec | Native:
@@ -51,11 +52,11 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         raise ValueError("must be the name of a neuron or a table of its fields")
     if value == NATIVE.as_dict():  # as a result folder keeps it
         return NATIVE
-    kinds = {field.name: field.type for field in fields(NeuronSpec)}
+    kinds: dict[str, Any] = {field.name: field.type for field in fields(NeuronSpec)}
     for key, item in value.items():
         if key not in kinds:
             raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")
-        allowed = {float: (int, float)}.get(kinds[key], kinds[key])
+        allowed = (int, float) if kinds[key] is float else kinds[key]
         if not isinstance(item, allowed) or (isinstance(item, bool) and kinds[key] is not bool):
             raise ValueError(f"needs a {kinds[key].__name__} for {key}, not {item!r}")
     reset = value.get("reset", "soft")

@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Comparison:
-    """How many cases both sets have, how many have both a step time to compare, in which way, and what was found."""
+    """`cases` are in both sets, `timed` of them have step times in both, which are compared absolute or relative (`times`)."""
 
     cases: int = 0
     timed: int = 0

@@ -6,7 +6,7 @@ from ..status import worst
 from .record import CONTROL
 
 
-def fold(events: list[dict]) -> dict[str, Any]:
+def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
     """Record fields from a worker's events; complete or cut off anywhere. Later events of a part win."""
     folded: dict[str, Any] = {"parts": {}, "warnings": []}
     for event in events:
@@ -38,7 +38,7 @@ def fold(events: list[dict]) -> dict[str, Any]:
     return folded
 
 
-def unfinished_part(events: list[dict]) -> str | None:
+def unfinished_part(events: list[dict[str, Any]]) -> str | None:
     """The part that a worker was in when its events stopped, None if it came to its end."""
     if events and events[-1]["part"] == "end":
         return None

@@ -2,15 +2,11 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..files import write_atomically
 from ..mistakes import ConfigError
-from .manifest import read_planned, write_planned
 from .record import Record
-from .store import read_records, write_record
-
-EXPERIMENT = "experiment.json"
+from .store import ResultFolder
 
 
 @dataclass
@@ -22,14 +18,18 @@ class Merged:
     remarks: list[str] = field(default_factory=list)
 
 
-def merge_folders(folders: list[Path], out: Path) -> Merged:
+def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     """Write what `folders` hold into `out`, which must not have records yet. Raises ConfigError."""
-    if (out / "records").exists():
-        raise ConfigError(f"{out}: has records already; choose another --out")
-    merged = Merged(" + ".join(dict.fromkeys(folder.resolve().name for folder in folders)))
-    newest: dict[tuple, Record] = {}
     for folder in folders:
-        records, unreadable = read_records(folder)
+        if not folder.records.is_dir():
+            raise ConfigError(f"{folder}: is no result folder: it has no records")
+    out.make()
+    if out.records.exists():
+        raise ConfigError(f"{out}: has records already; choose another --out")
+    merged = Merged(" + ".join(dict.fromkeys(folder.path.resolve().name for folder in folders)))
+    newest: dict[tuple[str, int, str], Record] = {}
+    for folder in folders:
+        records, unreadable = folder.read_records()
         merged.unreadable += unreadable
         for record in records:
             key = (record.case_id, record.round, record.done_key)
@@ -37,40 +37,40 @@ def merge_folders(folders: list[Path], out: Path) -> Merged:
                 merged.remarks.append(f"{folder}: {record.case_id}, round {record.round}, is there twice: the newest counts")
             newest[key] = max(newest.get(key, record), record, key=lambda one: (one.started_at, one.attempt))
     for record in newest.values():
-        write_record(out, record)
+        out.write_record(record)
     for folder in folders:
-        for path in sorted(folder.glob("environment-*.json")):
-            write_atomically(out / path.name, path.read_bytes())
-    _write_planned(folders, out, merged)
-    _write_experiment(folders, out, merged)
+        for path in folder.environments:
+            write_atomically(out.path / path.name, path.read_bytes())
+    _merge_plans(folders, out, merged)
+    _merge_experiments(folders, out, merged)
     return merged
 
 
-def _write_planned(folders: list[Path], out: Path, merged: Merged) -> None:
+def _merge_plans(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
     """Each shard knows the whole plan, so that a part which is not among `folders` is missed."""
     planned: dict[str, str] = {}
     for folder in folders:
         try:
-            planned |= read_planned(folder)
+            planned |= folder.read_planned()
         except ValueError as error:
             merged.unreadable.append(str(error))
     if planned:
-        write_planned(out, planned)
+        out.write_planned(planned)
 
 
-def _write_experiment(folders: list[Path], out: Path, merged: Merged) -> None:
+def _merge_experiments(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
     """Parts of one run have one experiment; of several there is none that would make these records again."""
-    texts = {path.read_bytes() for folder in folders if (path := folder / EXPERIMENT).exists()}
+    texts = {folder.experiment.read_bytes() for folder in folders if folder.experiment.exists()}
     if len(texts) == 1:
         (text,) = texts
-        write_atomically(out / EXPERIMENT, text)
+        write_atomically(out.experiment, text)
         merged.name = _name(text) or merged.name
     elif texts:
-        merged.remarks.append(f"the folders are of different experiments: {out} has their records and no {EXPERIMENT}")
+        merged.remarks.append(f"the folders are of different experiments: {out} has their records and no {out.experiment.name}")
 
 
 def _name(text: bytes) -> str:
     try:
-        return json.loads(text)["name"]
+        return str(json.loads(text)["name"])
     except (ValueError, KeyError, TypeError):
         return ""

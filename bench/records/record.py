@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from snnbench.adapters.base.case import Case
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -76,17 +76,17 @@ class Record(BaseModel):
 
     @field_validator("case")
     @classmethod
-    def _is_a_case(cls, case: dict) -> dict:
+    def _is_a_case(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Raises ValueError for what no run writes: sizes that are no numbers, say, which tables could not sort."""
         try:
-            found = Case.from_dict(case)
+            case = Case.from_dict(values)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a case: {error}") from None
         for each in fields(Case):
-            value = getattr(found, each.name)
-            if each.name != "neuron" and type(value) is not each.type:
-                raise ValueError(f"{each.name} = {value!r} is not of type {each.type.__name__}")
-        return case
+            value = getattr(case, each.name)
+            if each.name in values and each.name != "neuron" and type(value) is not each.type:
+                raise ValueError(f"{each.name} = {value!r} is not of type {getattr(each.type, '__name__', each.type)}")
+        return values
 
     @property
     def typed_case(self) -> Case:

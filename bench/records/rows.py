@@ -1,11 +1,10 @@
 """Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from snnbench.adapters.base.case import PHASES, Case
 
@@ -15,6 +14,8 @@ from ..stats import Estimate, drift, estimate, outliers
 from ..status import worst
 from .record import Record, Samples
 
+VARIANT = ("framework", "construction", "mode")
+"""Fields of a case that say who computes it, and not what."""
 Group = tuple[Any, ...]
 """What all rows that are ranked together have in common."""
 
@@ -35,7 +36,8 @@ class Row:
     @cached_property
     def axes(self) -> dict[str, Any]:
         """The fields of the case, by name. One that means nothing for the workload is absent."""
-        return self.case.as_dict() | {"neuron": self.case.neuron}
+        values = {each.name: getattr(self.case, each.name) for each in fields(self.case)}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def first(self) -> Record:
@@ -82,7 +84,7 @@ class Row:
     def median(self, phase: str, clock: str) -> float | None:
         """Seconds: the median of the rounds' medians on `clock`, which is wall, enqueue or device."""
         rounds = [samples for samples in self.rounds_of(phase, clock) if samples]
-        return float(np.median([np.median(samples) for samples in rounds])) if rounds else None
+        return median(map(median, rounds)) if rounds else None
 
     def part_seconds(self, name: str) -> float | None:
         """How long a part of the first round took, the only cold one."""
@@ -137,11 +139,8 @@ def _step_samples(record: Record) -> Samples | None:
 
 def comparison_group(row: Row) -> Group:
     """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked."""
-    case = row.case.as_dict()
-    for key in ("framework", "construction", "mode"):
-        del case[key]
-    case["neuron"] = tuple(case["neuron"].items())
-    return (row.first.machine["hash"], row.first.measure["threads"], *case.items())
+    network = [(name, value) for name, value in row.axes.items() if name not in VARIANT]
+    return (row.first.machine["hash"], row.first.measure["threads"], *network)
 
 
 def rows_of(records: list[Record]) -> list[Row]:

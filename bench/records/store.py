@@ -1,41 +1,205 @@
-"""The records of a result folder: one JSON file per case and round, written whole or not at all."""
+"""A result folder: where everything lies in it, and how it is written and read."""
 
 import json
+import os
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from ..files import write_atomically
+from ..mistakes import ConfigError
 from .record import SCHEMA, Record
 
 
-def record_path(folder: Path, case_id: str, round: int, done_key: str) -> Path:
-    return folder / "records" / f"{case_id}-{round}-{done_key}.json"
+class ResultFolder:
+    """One folder of results. Its records are read once, when they are first asked for; what is written later counts as read.
 
+    `records/`, `experiment.json`, `planned.json` and `environment-HASH.json` are what a run leaves. `results.csv` and
+    `report.html` are made from them, and deleting them loses nothing. `problems/` keeps the oracle's free runs; `scratch/`
+    and `compiled/` exist only while a run goes on.
 
-def write_record(folder: Path, record: Record) -> Path:
-    """One line per field: short enough to read, and samples do not fill pages."""
-    path = record_path(folder, record.case_id, record.round, record.done_key)
-    lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
-    write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
-    return path
+        folder = ResultFolder(Path("results/quickstart"))
+        records, unreadable = folder.read_records()
+    """
 
+    def __init__(self, path: Path):
+        self.path = path
+        self._records: dict[Path, Record] | None = None
+        self._unreadable: dict[Path, str] = {}
 
-def read_records(folder: Path) -> tuple[list[Record], list[str]]:
-    """All records of a result folder and one sentence for each file that could not be read."""
-    records, unreadable = [], []
-    for path in sorted((folder / "records").glob("*.json")):
-        if path.name.startswith("."):
-            continue
+    def __str__(self) -> str:
+        return str(self.path)
+
+    # -- paths; those that workers are given are absolute ----------------------------------------------------
+
+    @property
+    def records(self) -> Path:
+        return self.path / "records"
+
+    @property
+    def problems(self) -> Path:
+        return self.path.resolve() / "problems"
+
+    @property
+    def scratch(self) -> Path:
+        return self.path.resolve() / "scratch"
+
+    @property
+    def compiled(self) -> Path:
+        return self.path.resolve() / "compiled"
+
+    @property
+    def experiment(self) -> Path:
+        return self.path / "experiment.json"
+
+    @property
+    def planned(self) -> Path:
+        return self.path / "planned.json"
+
+    @property
+    def environments(self) -> list[Path]:
+        """The files that say what each environment held."""
+        return sorted(self.path.glob("environment-*.json"))
+
+    @property
+    def table(self) -> Path:
+        return self.path / "results.csv"
+
+    @property
+    def page(self) -> Path:
+        return self.path / "report.html"
+
+    def record_path(self, case_id: str, round: int, done_key: str) -> Path:
+        return self.records / f"{case_id}-{round}-{done_key}.json"
+
+    # -- the folder ------------------------------------------------------------------------------------------
+
+    def must_exist(self) -> None:
+        """Raises ConfigError where no results can be read from."""
+        if not self.path.is_dir():
+            why = "it is a file; name the result folder that it is in" if self.path.exists() else "there is no such folder"
+            raise ConfigError(f"{self}: {why}")
+
+    def make(self) -> None:
+        """Make the folder if it is not there. Raises ConfigError where nothing could be written."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ConfigError(f"{self}: cannot be a result folder: it is a file")
         try:
-            records.append(Record.model_validate_json(path.read_bytes()))
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{self}: cannot be a result folder: {error.strerror}") from None
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise ConfigError(f"{self}: cannot be written to; choose another --out")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One run per folder: two would measure each other. The kernel frees the lock however a run dies. Raises ConfigError."""
+        lock = FileLock(self.path / "run.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ConfigError(f"{self}: another run is writing there; wait for it or choose another --out") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def remove_leftovers(self) -> None:
+        """Delete what a killed run was writing. Call only while the folder is locked."""
+        for folder in (self.scratch, self.compiled):
+            shutil.rmtree(folder, ignore_errors=True)
+        for pattern in ("*.tmp", "*.partial.npz"):
+            for path in self.path.rglob(pattern):
+                path.unlink(missing_ok=True)
+
+    # -- records ---------------------------------------------------------------------------------------------
+
+    def read_records(self) -> tuple[list[Record], list[str]]:
+        """All records, by name of their files, and one sentence for each file that could not be read."""
+        records = self._read()
+        return [records[path] for path in sorted(records)], list(self._unreadable.values())
+
+    def record(self, case_id: str, round: int, done_key: str) -> Record | None:
+        """One record, if it is there and can be read."""
+        return self._read().get(self.record_path(case_id, round, done_key))
+
+    def write_record(self, record: Record) -> Path:
+        """One line per field: short enough to read, and samples do not fill pages."""
+        path = self.record_path(record.case_id, record.round, record.done_key)
+        lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
+        text = "{\n" + ",\n".join(lines) + "\n}\n"
+        write_atomically(path, text)
+        self._take(self._read(), path, text)
+        return path
+
+    def set_aside(self, case_id: str, round: int, done_key: str) -> str | None:
+        """If a record is there that cannot be read: keep its file beside the one that replaces it, and say so."""
+        self._read()
+        path = self.record_path(case_id, round, done_key)
+        if self._unreadable.pop(path, None) is None:
+            return None
+        aside = path.with_suffix(".damaged")
+        path.rename(aside)
+        return f"{path} cannot be read: kept as {aside.name}, and measured again"
+
+    def _read(self) -> dict[Path, Record]:
+        if self._records is None:
+            self._records = {}
+            for path in sorted(self.records.glob("*.json")):
+                if path.name.startswith("."):
+                    continue
+                try:
+                    self._take(self._records, path, path.read_bytes())
+                except OSError as error:
+                    self._unreadable[path] = f"{path} is not a record of schema {SCHEMA}: {error}"
+        return self._records
+
+    def _take(self, records: dict[Path, Record], path: Path, text: str | bytes) -> None:
+        try:
+            records[path] = Record.model_validate_json(text)
+        except ValueError as error:
+            self._unreadable[path] = f"{path} is not a record of schema {SCHEMA}: {_why(error)}"
+
+    # -- what stands beside the records ----------------------------------------------------------------------
+
+    def write_experiment(self, text: str) -> None:
+        """`text` is the experiment as JSON."""
+        write_atomically(self.experiment, text)
+
+    def write_environment(self, facts: Mapping[str, Any]) -> None:
+        """What an environment holds; its `hash` names the file."""
+        write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(facts, indent=1) + "\n")
+
+    def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
+        """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen.
+
+        `of_more`: they are a part of a plan, and what the folder knows of the plan stays.
+        """
+        earlier: dict[str, str] = {}
+        if of_more:
+            with suppress(ValueError):
+                earlier = self.read_planned()
+        write_atomically(self.planned, json.dumps({**earlier, **names}, indent=1) + "\n")
+
+    def read_planned(self) -> dict[str, str]:
+        """Names by case id; none where no run has left any. Raises ValueError with a sentence for what is no such file."""
+        if not self.planned.exists():
+            return {}
+        try:
+            names = json.loads(self.planned.read_bytes())
         except (ValueError, OSError) as error:
-            unreadable.append(f"{path} is not a record of schema {SCHEMA}: {_why(error)}")
-    return records, unreadable
+            raise ValueError(f"{self.planned} cannot be read: {error}") from None
+        if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+            raise ValueError(f"{self.planned} must hold the names of planned cases by their ids, in braces")
+        return names
 
 
-def _why(error: ValueError | OSError) -> str:
+def _why(error: ValueError) -> str:
     """In one line; of a file that has many faults the first, and where it is."""
     if not isinstance(error, ValidationError):
         return str(error).splitlines()[0]
@@ -43,16 +207,7 @@ def _why(error: ValueError | OSError) -> str:
     return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed run was writing. Call only while holding the folder's lock."""
-    for name in ("scratch", "compiled"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for pattern in ("*.tmp", "*.partial.npz"):
-        for path in folder.rglob(pattern):
-            path.unlink(missing_ok=True)
-
-
-def _finite(value):
+def _finite(value: Any) -> Any:
     """NaN and infinity are unknown, and JSON has no word for them."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

@@ -7,13 +7,13 @@ from typing import Any
 
 from snnbench.adapters.base.case import Case
 
-from ..records.rows import Row, comparison_group
+from ..records.rows import VARIANT, Row, comparison_group
 from ..status import RESULTS, RETRIED, STATUSES
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What may differ between comparison groups: the heading of a column of it, and how a value is said."""
+    """What may differ between comparison groups: the heading of a column of it, and the words for a value."""
 
     head: str
     say: Callable[[Any], str] = str
@@ -34,15 +34,15 @@ AXES = {
     "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
     "seed": Axis("seed", lambda value: f"seed {value}", number=True),
 }
-"""Fields of a case, in the order in which they are said; any other field is said by its name."""
+"""Fields of a case, in the order in which they are named; any other field goes by its own name."""
 
 CASE_FIELDS = [field.name for field in fields(Case)]
-CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, "framework", "construction", "mode"))]
+CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
 """Every field of a case that does not belong to the framework."""
 
 
 def axis_of(name: str) -> Axis:
-    """How the field `name` of a case is headed and said."""
+    """The heading of the field `name` of a case, and the words for its values."""
     words = name.replace("_", " ")
     return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
 

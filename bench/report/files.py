@@ -9,7 +9,7 @@ from ..files import write_atomically
 from ..records.manifest import without_record
 from ..records.record import Record
 from ..records.rows import Row, rows_of
-from ..records.store import read_records
+from ..records.store import ResultFolder
 from .figures import Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, result_set
@@ -38,12 +38,17 @@ class Results:
 
 def read_results(folders: list[Path], baseline: str = "") -> Results:
     """What the records in `folders` say."""
+    return results_of([ResultFolder(folder) for folder in folders], baseline)
+
+
+def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
+    """The same of folders whose records may have been read already."""
     records: list[Record] = []
     unreadable: list[str] = []
     sets: list[ResultSet] = []
     planned: dict[str, str] = {}
     for folder in folders:
-        own, damaged = read_records(folder)
+        own, damaged = folder.read_records()
         records += own
         sets.append(result_set(folder, [record.started_at for record in own]))
         unreadable += [*damaged, *sets[-1].unreadable]
@@ -53,9 +58,10 @@ def read_results(folders: list[Path], baseline: str = "") -> Results:
 
 def write_report(folder: Path, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:
     """`results.csv` and `report.html` in `folder`, which is made if need be."""
-    write_atomically(folder / "results.csv", csv_text(results.table))
+    target = ResultFolder(folder)
+    write_atomically(target.table, csv_text(results.table))
     page = html_text(results.table, name, results.unreadable, results.sets, results.missing, theirs)
-    write_atomically(folder / "report.html", page)
+    write_atomically(target.page, page)
 
 
 def write_plots(folder: Path, results: Results, theirs: Sequence[Published] = ()) -> Iterator[Path]:

@@ -22,8 +22,7 @@ def _case_metric(name: str) -> Metric:
     """A field of the case; empty for a workload to which it means nothing."""
 
     def value(row: Row) -> Any:
-        found = row.axes.get(name)
-        return row.case.neuron.label() if name == "neuron" else found
+        return row.case.neuron.label() if name == "neuron" else row.axes.get(name)
 
     if name not in CONDITIONS:
         return Metric(name, value)
@@ -61,8 +60,8 @@ def _phase_metrics(phase: str) -> list[Metric]:
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if step:
         low = Metric(low.name, low.value, "s", "95 % interval", views=everywhere, place=place + 1, format=interval)
-        told = "step time until the call came back: near all of it, Python is the limit"
-        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", told, "start", 410, format=until_return)
+        meaning = "step time until the call came back: near all of it, Python is the limit"
+        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", meaning, "start", 410, format=until_return)
     return [
         Metric(
             f"{phase}_s",
@@ -96,12 +95,12 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
 
 
 def _fact(name: str, unit: str = "", head: str = "", hint: str = "", **shown: Any) -> Metric:
-    """What the worker told of a case in its first round."""
+    """What the worker reported of a case in its first round."""
     return Metric(name, lambda row: row.first.facts.get(name), unit, head, hint, **shown)
 
 
 def _of_proof(name: str, **shown: Any) -> Metric:
-    """What the proof at the case's own size found."""
+    """A figure of the proof at the case's own size."""
     return Metric(name, lambda row: (row.own_size or {}).get(name), **shown)
 
 

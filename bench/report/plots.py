@@ -1,13 +1,13 @@
 """Figures as files: PNG, SVG and PDF from the specifications that the page draws as well, in the width of a paper's column."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from textwrap import wrap
 
 import vl_convert
 
 from .figures import Figure, Panel, substituted
-from .figures.spec import ROW
+from .figures.spec import ROW, Spec
 from .table import Table
 from .theme import config, looks, named, styles
 
@@ -19,24 +19,24 @@ LETTERS = 52
 """Letters of a title that fit into a line."""
 
 
-def drawn(table: Table, figures: list[Figure]) -> Iterator[tuple[str, bytes]]:
+def drawn(table: Table, figures: Iterable[Figure]) -> Iterator[tuple[str, bytes]]:
     """Every panel of `figures` as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
     for figure in figures:
         for index, panel in enumerate(figure.panels, start=1):
             spec = paper_spec(figure, panel, table)
-            for suffix, content in drawings(spec).items():
-                yield f"{figure.id}-{index:02}{_slug(panel.title)}{suffix}", content
+            for suffix, draw in DRAWING.items():
+                yield f"{figure.id}-{index:02}{_slug(panel.title)}{suffix}", draw(spec)
 
 
-def drawings(spec: dict) -> dict[str, bytes]:
-    return {
-        ".png": vl_convert.vegalite_to_png(spec, ppi=PIXELS_PER_INCH),
-        ".svg": vl_convert.vegalite_to_svg(spec).encode(),
-        ".pdf": vl_convert.vegalite_to_pdf(spec),
-    }
+DRAWING: dict[str, Callable[[Spec], bytes]] = {
+    ".png": lambda spec: vl_convert.vegalite_to_png(spec, ppi=PIXELS_PER_INCH),
+    ".svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
+    ".pdf": vl_convert.vegalite_to_pdf,
+}
+"""What makes a file of a whole specification, by the file's suffix."""
 
 
-def paper_spec(figure: Figure, panel: Panel, table: Table) -> dict:
+def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     """A whole specification for print: the panel's data, its title and notes, small type, light colours."""
     variants = panel.names.get("variants", [])
     values = {

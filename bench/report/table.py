@@ -1,7 +1,7 @@
 """All cases of a report with everything that is computed of them, once, for whoever writes a part of it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -46,6 +46,14 @@ class Table:
         entries = {id(entry.row): entry for entry in self.entries}
         groups = self.conditions.groups.values()
         return [(self.conditions.full(rows[0]), [entries[id(row)] for row in rows]) for rows in groups]
+
+    def of_groups_with(self, case_ids: Container[str]) -> "Table":
+        """The comparison groups that hold at least one of these cases."""
+        groups = self.conditions.groups.values()
+        rows = {id(row) for group in groups if any(row.first.case_id in case_ids for row in group) for row in group}
+        if len(rows) == len(self.rows):
+            return self
+        return Table([row for row in self.rows if id(row) in rows], self.baseline, self.metrics)
 
     def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
         """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions.

@@ -12,17 +12,18 @@ PALETTES = {
         *("#fcd8fc", "#6c7848", "#f0f0c0", "#906078", "#b4fc84"),
     ),
 }
-"""Three after Okabe and Ito, and others found by search: apart also for those who see no red or green, and from the page."""
+"""The first three follow Okabe and Ito; a search chose the others so that they differ from each other and from the page, also for
+readers who see no red or no green."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
-"""Numbers of colours, shapes and dashes without a common divisor: 77 variants differ in colour or shape."""
+"""The numbers of colours, shapes and dashes have no common divisor, so that 77 variants differ in colour or shape."""
 
 INKS = {
     "light": {"ink": "#1a1c1e", "muted": "#5b6268", "grid": "#e3e6e9", "page": "#ffffff", "band": "#e9ecef", "accent": "#0072b2"},
     "dark": {"ink": "#e4e7ea", "muted": "#9aa3ab", "grid": "#2a2f34", "page": "#14171a", "band": "#262b30", "accent": "#56a5e8"},
 }
 RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea8", "#7fb0d6", "#bcd9ee", "#e3b55f")}
-"""Parts of a whole: apart in lightness too."""
+"""Colours of the parts of a whole, which differ in lightness too."""
 
 
 def style(index: int) -> dict[str, Any]:
@@ -43,11 +44,11 @@ def named(theme: str) -> dict[str, Any]:
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
     """What `$colours`, `$shapes` and `$dashes` stand for: the styles of a panel's variants, in its order."""
-    found = [known[variant] for variant in variants]
+    chosen = [known[variant] for variant in variants]
     return {
-        "colours": [s[theme] for s in found],
-        "shapes": [s["shape"] for s in found],
-        "dashes": [list(s["dash"]) for s in found],
+        "colours": [look[theme] for look in chosen],
+        "shapes": [look["shape"] for look in chosen],
+        "dashes": [list(look["dash"]) for look in chosen],
     }
 
 

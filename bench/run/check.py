@@ -1,15 +1,22 @@
-"""The proof of one case in a process of its own, without a run around it."""
+"""The proof of cases, each in a process of its own, without a run around it."""
 
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from snnbench.adapters.base.case import INPUTS, PRECISIONS, WORKLOADS, Case
 
+from ..environments.inventory import take_inventory
 from ..executors.launch import launch, temporary_scratch
 from ..executors.surroundings import worker_environment
-from ..experiment.grid import canonical
-from ..experiment.planned_case import PlannedCase
-from ..worker.task import Task
+from ..experiment.grid import canonical, resolve_framework
+from ..experiment.values import parse_neuron
+from ..mistakes import ConfigError, nearest
+from ..worker.task import Inquiry, Task
 from .outcome import verdict
+from .planned_case import PlannedCase
+from .planning import adapter_files, plan_cases
 
 MEMORY = 16 * 2**30
 
@@ -21,38 +28,71 @@ class Checked:
     case: Case
     status: str
     reason: str | None
-    proof: dict = field(default_factory=dict)
+    proof: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return f"{self.case.framework_variant} {self.case.neuron.label()} {self.case.precision}"
 
     @property
-    def last_stage(self) -> dict | None:
+    def last_stage(self) -> dict[str, Any] | None:
         return self.proof["stages"][-1] if self.proof else None
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return {"case": self.case.as_dict(), "status": self.status, "reason": self.reason, "proof": self.proof or None}
 
 
-def checked_case(case: Case) -> Case:
-    """`case` in canonical form. Raises ValueError for a value that no axis has."""
-    for name, known in (("precision", PRECISIONS), ("workload", WORKLOADS), ("input", INPUTS)):
-        if getattr(case, name) not in known:
-            raise ValueError(f"--{name} {getattr(case, name)}: must be one of {', '.join(known)}")
-    if case.device.partition(":")[0] not in ("cpu", "cuda"):
-        raise ValueError(f"--device {case.device}: must be cpu, cuda or cuda:0")
-    return canonical(case)
+def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[str]) -> list[Case]:
+    """`point`, a case of no framework, with every neuron and precision. Raises ConfigError for a value that no axis has."""
+    specs = []
+    for name in neurons:
+        try:
+            specs.append(parse_neuron(name))
+        except ValueError as error:
+            raise ConfigError(f"--neuron {name}: {error}") from None
+    points = [replace(point, neuron=spec, precision=precision) for spec, precision in itertools.product(specs, precisions)]
+    for each in points:
+        for name, known in (("precision", PRECISIONS), ("workload", WORKLOADS), ("input", INPUTS)):
+            if getattr(each, name) not in known:
+                raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
+        if each.device.partition(":")[0] not in ("cpu", "cuda"):
+            raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
+    return [canonical(each) for each in points]
+
+
+def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
+    """`points` (of `points_to_check`) of every variant in `names`, else of every adapter in `given`, else of all installed ones.
+
+    Returns the cases, and the names of adapters that are left out because they are not installed. Raises ConfigError.
+    """
+    files = adapter_files(given)
+    inventory = take_inventory(files, Inquiry(frameworks=tuple(names or ["all"]), points=tuple(points)))
+    adapters = inventory.adapters
+    if not names:
+        there = [adapter for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]
+        names = [adapter.name for adapter in there]
+        left_out = [] if files else inventory.lacking
+    else:
+        left_out = []
+    for name in names:
+        if (bare := name.partition(":")[0]) not in adapters:
+            raise ConfigError(f"unknown framework {bare!r}{nearest(bare, adapters)} (there are {', '.join(adapters)})")
+    cases = [
+        replace(point, framework=framework, construction=construction, mode=mode)
+        for name in names
+        for framework, construction, mode in resolve_framework(name, adapters, "NAME")
+        for point in points
+    ]
+    return plan_cases(cases, inventory), left_out
 
 
 def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
     """Prove one case within `timeout` seconds."""
+    case = planned.case
     if planned.status:
-        return Checked(planned.case, planned.status, planned.reason)
-    task = Task(planned.case, planned.adapter["reference"])
+        return Checked(case, planned.status, planned.reason)
+    task, variables = Task(case, planned.adapter.reference), worker_environment(case.device, 0)
     with temporary_scratch() as folder:
-        environment = worker_environment(planned.case.device, 0)
-        executor = planned.adapter["environment"]["executor"]
-        outcome = launch("prove", task.as_dict(), folder / "prove", timeout, MEMORY, environment, executor)
-    found = verdict(outcome, planned.case.device)
-    return Checked(planned.case, found["status"], found["reason"], found.get("proof") or {})
+        outcome = launch("prove", task.as_dict(), folder / "prove", timeout, MEMORY, variables, planned.home.executor)
+    ended = verdict(outcome, case.device)
+    return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})

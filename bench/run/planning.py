@@ -6,14 +6,17 @@ from pathlib import Path
 
 from snnbench.adapters.base.case import Case
 
-from ..environments.inventory import ask_adapters, by_executor, survey_adapters, survey_environment
+from ..environments.inventory import Inventory, take_inventory
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.config import Experiment, check_reference, load_config
-from ..experiment.grid import expand, select
-from ..experiment.planned_case import PlannedCase
+from ..experiment.grid import expand, points, select
+from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
+from ..records.store import ResultFolder
+from ..worker.task import Inquiry
+from .planned_case import PlannedCase
 
 
 class Where(StrEnum):
@@ -25,23 +28,70 @@ class Where(StrEnum):
 
 @dataclass
 class Plan:
-    """An experiment and its cases. `executor` runs workers of the default environment; `left_out` are the frameworks that
-    `all` does not mean here, because they are not installed."""
+    """An experiment and its cases, those of all shards; `mine` are those of this one, `shard`.
+
+    `executor` runs workers of the default environment. `selected` tells that `cases` are a part of the grid. `left_out` are the
+    frameworks that `all` does not mean here, because they are not installed.
+    """
 
     experiment: Experiment
     cases: list[PlannedCase]
+    shard: Shard
+    mine: list[PlannedCase]
     executor: Executor
+    selected: bool
     left_out: list[str]
+
+    def folder(self, out: Path | None) -> ResultFolder:
+        """Where results go: `out`, or a folder named for the experiment and the shard."""
+        part = "" if self.shard == Shard() else f"-{self.shard.index}-of-{self.shard.count}"
+        return ResultFolder(out or Path("results/local") / f"{self.experiment.name}{part}")
+
+
+def load_plan(
+    config: Path, settings: list[str], only: str, given: list[str], where: Where = Where.LOCAL, shard: str = "1/1"
+) -> Plan:
+    """The plan of a config. Raises ConfigError; writes nothing.
+
+    `settings` override keys of the config, `only` selects a part of the grid, `given` are references of further adapters.
+    """
+    part = parse_shard(shard)
+    experiment = load_config(config, settings)
+    given = adapter_files(given)
+    files = [*experiment.adapters, *given]
+    executor = _executor(where, experiment, files)
+    inquiry = Inquiry(frameworks=tuple(experiment.grid.framework), points=tuple(points(experiment, ["cpu", "cuda"])))
+    try:
+        inventory = take_inventory(files, inquiry, executor)
+    except RuntimeError as error:
+        if where is Where.LOCAL:
+            raise
+        raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
+    for adapter in inventory.adapters.values():  # an adapter named on the command line is meant to run
+        named = {text.partition(":")[0] for text in experiment.grid.framework}
+        if adapter.reference in given and not named & {adapter.name, "all"}:
+            experiment.grid.framework.append(adapter.name)
+    cases = expand(experiment, inventory.adapters, inventory.devices, f"{config}: grid.framework")
+    planned = plan_cases(select(cases, only) if only else cases, inventory)
+    if not planned:
+        raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
+    if all(case.status for case in planned):
+        raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
+    mine = set(part.of([each.case for each in planned]))
+    return Plan(
+        experiment=experiment,
+        cases=planned,
+        shard=part,
+        mine=[each for each in planned if each.case in mine],
+        executor=executor,
+        selected=bool(only),
+        left_out=inventory.lacking if "all" in experiment.grid.framework else [],
+    )
 
 
 def adapter_files(references: list[str]) -> list[str]:
-    """Checked references of `--adapter`, with absolute paths."""
+    """References given on the command line, checked and with absolute paths. Raises ConfigError."""
     return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
-
-
-def left_out(adapters: dict[str, dict]) -> list[str]:
-    """Names of adapters that cannot run here."""
-    return [name for name, entry in adapters.items() if entry["lacking"]]
 
 
 def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executor:
@@ -55,52 +105,21 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
     return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
 
 
-def load_plan(config: Path, settings: list[str], only: str, references: list[str], where: Where = Where.LOCAL) -> Plan:
-    """The plan of a config. Raises ConfigError; writes nothing."""
-    experiment = load_config(config, settings)
-    given = adapter_files(references)
-    files = [*experiment.adapters, *given]
-    executor = _executor(where, experiment, files)
-    try:
-        environment = survey_environment(executor)
-    except RuntimeError as error:
-        if where is Where.LOCAL:
-            raise
-        raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
-    adapters = survey_adapters(files, environment)
-    for entry in adapters.values():  # an adapter named on the command line is meant to run
-        named = {text.partition(":")[0] for text in experiment.grid.framework}
-        if entry["reference"] in given and not named & {entry["name"], "all"}:
-            experiment.grid.framework.append(entry["name"])
-    cases = expand(experiment, adapters, environment["devices"], f"{config}: grid.framework")
-    planned = plan_cases(cases, adapters, environment["devices"])
-    if only:
-        planned = select(planned, only)
-    if not planned:
-        raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
-    if all(case.status for case in planned):
-        raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
-    return Plan(experiment, planned, executor, left_out(adapters) if "all" in experiment.grid.framework else [])
+def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
+    """Every case with its adapter and its home, and the reason if it is known that it cannot run here.
+
+    `inventory` must have been asked about these cases.
+    """
+    return [_planned(case, inventory) for case in cases]
 
 
-def plan_cases(cases: list[Case], adapters: dict[str, dict], devices: list[str]) -> list[PlannedCase]:
-    """Every case with its adapter (of `survey_adapters`), and the reason if it is known that it cannot run here."""
-    used = {case.framework for case in cases}
-    refusals = {}
-    for executor, entries in by_executor([entry for name, entry in adapters.items() if name in used and "error" not in entry]):
-        for entry in ask_adapters([entry["reference"] for entry in entries], cases, executor, entries[0]["home"] != "default"):
-            if "error" not in entry:
-                refusals[entry["name"]] = iter(entry["refusals"])
-    planned = []
-    for case in cases:
-        adapter = adapters[case.framework]
-        refusal = next(refusals[case.framework]) if case.framework in refusals else None
-        if adapter["lacking"]:
-            planned.append(PlannedCase(case, adapter, "env_error", adapter["lacking"]))
-        elif case.device.partition(":")[0] not in devices:
-            planned.append(PlannedCase(case, adapter, "env_error", f"this environment reaches no {case.device} device"))
-        elif refusal:
-            planned.append(PlannedCase(case, adapter, "unsupported", refusal))
-        else:
-            planned.append(PlannedCase(case, adapter))
-    return planned
+def _planned(case: Case, inventory: Inventory) -> PlannedCase:
+    adapter = inventory.adapters[case.framework]
+    home = inventory.home_of(adapter)
+    if adapter.lacking:
+        return PlannedCase(case, adapter, home, "env_error", adapter.lacking)
+    if case.device.partition(":")[0] not in inventory.devices:
+        return PlannedCase(case, adapter, home, "env_error", f"this environment reaches no {case.device} device")
+    if reason := inventory.refusals.get(case.id):
+        return PlannedCase(case, adapter, home, "unsupported", reason)
+    return PlannedCase(case, adapter, home)

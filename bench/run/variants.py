@@ -1,13 +1,20 @@
 """Every variant of every adapter: which neurons it is ready for on this machine, or what it lacks."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..experiment.planned_case import PlannedCase
+from ..environments.inventory import Inventory
+from ..experiment.adapter_info import AdapterInfo
+from ..worker.task import Inquiry
 from .planning import plan_cases
+
+Key = tuple[str, str, str, str]
+"""Framework, construction, mode and device of a variant."""
 
 
 def twins() -> dict[str, NeuronSpec]:
@@ -36,44 +43,48 @@ class Variant:
     def neurons(self) -> list[str]:
         return [name for name, reason in self.refusals.items() if reason is None]
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return {"variant": self.name, **vars(self), "ready": self.lacks is None}
 
 
-def survey_variants(adapters: dict[str, dict], devices: list[str]) -> list[Variant]:
-    """All of `survey_adapters`, on the best of `devices` that each runs on."""
-    cases = [case for entry in adapters.values() if "error" not in entry for case in _cases(entry, devices)]
-    found: dict[tuple, dict[str, str | None]] = {}
-    for planned in plan_cases(cases, adapters, devices):
-        found.setdefault(_key(planned.case), {})[planned.case.neuron.label()] = _refusal(planned)
-    return [Variant(*key, refusals, _lacks(key, found, adapters)) for key, refusals in found.items()]
+def inquiry() -> Inquiry:
+    """What adapters are asked so that `survey_variants` can tell."""
+    points = [Case("", device=device, neuron=spec) for device in ("cpu", "cuda") for spec in twins().values()]
+    return Inquiry(frameworks=None, points=tuple(points))
 
 
-def _cases(entry: dict, devices: list[str]) -> Iterator[Case]:
-    reached = [device for device in entry["devices"] if device in devices] or entry["devices"]
+def survey_variants(inventory: Inventory) -> list[Variant]:
+    """Every variant of every adapter that could be asked, on the best device that it runs on here."""
+    adapters = [adapter for adapter in inventory.adapters.values() if not adapter.error]
+    cases = [case for adapter in adapters for case in _cases(adapter, inventory.devices)]
+    reasons: dict[Key, dict[str, str | None]] = {}
+    for planned in plan_cases(cases, inventory):
+        reason = planned.reason if planned.status else None
+        reasons.setdefault(_key(planned.case), {})[planned.case.neuron.label()] = reason
+    return [Variant(*key, refusals, _lacks(key, reasons, inventory)) for key, refusals in reasons.items()]
+
+
+def _cases(adapter: AdapterInfo, devices: list[str]) -> Iterator[Case]:
+    reached = [device for device in adapter.devices if device in devices] or adapter.devices
     device = "cuda" if "cuda" in reached else reached[0]
-    for construction in entry["constructions"]:
-        for mode in entry["modes"]:
-            for spec in twins().values():
-                yield Case(entry["name"], construction, mode, device, neuron=spec)
+    for construction, mode in itertools.product(adapter.constructions, adapter.modes):
+        for spec in twins().values():
+            yield Case(adapter.name, construction, mode, device, neuron=spec)
 
 
-def _key(case: Case) -> tuple[str, str, str, str]:
+def _key(case: Case) -> Key:
     return case.framework, case.construction, case.mode, case.device
 
 
-def _refusal(planned: PlannedCase) -> str | None:
-    return planned.reason if planned.status else None
-
-
-def _lacks(key: tuple, found: dict, adapters: dict) -> str | None:
+def _lacks(key: Key, reasons: dict[Key, dict[str, str | None]], inventory: Inventory) -> str | None:
     """Why a variant has no neuron at all: what keeps one away that its framework has in eager mode, if there is one."""
     framework, construction, _, device = key
-    refusals = found[key]
+    refusals = reasons[key]
     if None in refusals.values():
         return None
-    for likely in ((construction, "eager"), (adapters[framework]["constructions"][0], "eager")):
-        had = [name for name, reason in found.get((framework, *likely, device), {}).items() if reason is None]
-        if had:
-            return refusals[had[0]]
+    for likely in (construction, inventory.adapters[framework].constructions[0]):
+        spelled = reasons.get((framework, likely, "eager", device), {})
+        for name, reason in spelled.items():
+            if reason is None:
+                return refusals[name]
     return next(iter(refusals.values()))

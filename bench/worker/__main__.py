@@ -68,9 +68,11 @@ def ceilings(job, emit):
 
 def describe(job, emit):
     from .describe import describe_adapters, describe_environment
+    from .task import Inquiry
 
-    adapters = describe_adapters(job["references"], job["cases"])
-    emit({"part": "describe", "adapters": adapters, "environment": describe_environment(job.get("environment", "default"))})
+    inquiry = Inquiry.from_dict(job)
+    adapters = describe_adapters(inquiry)
+    emit({"part": "describe", "adapters": adapters, "environment": describe_environment(inquiry.environment)})
 
 
 def null(job, emit):

@@ -1,36 +1,42 @@
-"""What an environment holds and what its adapters say of themselves, so that the harness need not import them."""
+"""An environment and its adapters, described by a worker there, so that the harness need not import them."""
 
 import ctypes
 import hashlib
 import importlib.util
+import itertools
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from importlib.machinery import all_suffixes
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
+from typing import Any
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.adapters.base.case import NATIVE, Case, Native, variants_of
+from snnbench.adapters.base.contract import Adapter
 from snnbench.adapters.base.fingerprint import source_hash
-from snnbench.kernels.spec import NEURONS
+from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..status import in_words
 from ..workloads import WORKLOADS
+from .task import Inquiry
 
 
-def describe_adapters(references: list[str], cases: list[dict]) -> list[dict]:
-    """One entry per reference; `refusals` gives for each of `cases` (by position) of that framework the reason, or None."""
-    typed = [Case.from_dict(values) for values in cases]
-    return [_describe(reference, typed) for reference in references]
+def describe_adapters(inquiry: Inquiry) -> list[dict[str, Any]]:
+    """One entry per reference. `refusals` has, by case id, the reason for each of the cases asked about that is refused."""
+    return [_adapter_entry(reference, inquiry) for reference in inquiry.references]
 
 
-def _describe(reference: str, cases: list[Case]) -> dict:
+def _adapter_entry(reference: str, inquiry: Inquiry) -> dict[str, Any]:
     try:
         adapter = registry.load(reference)
     except Exception as error:
         return {"reference": reference, "error": in_words(error)}
     missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
-    mine = [case for case in cases if case.framework == adapter.name]
+    named: list[NeuronSpec | Native] = [*NEURONS.values(), NATIVE]
     return {
         "reference": reference,
         "name": adapter.name,
@@ -39,17 +45,32 @@ def _describe(reference: str, cases: list[Case]) -> dict:
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
         "devices": list(adapter.devices),
-        "neurons": {
-            spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec))
-            for spec in (*NEURONS.values(), NATIVE)
-        },
-        "refusals": [_refusal(adapter, case) for case in mine],
+        "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
+        "refusals": {case.id: reason for case in _cases(adapter, inquiry) if (reason := _refusal(adapter, case))},
     }
 
 
+def _cases(adapter: Adapter, inquiry: Inquiry) -> Iterator[Case]:
+    """The cases of an adapter that the inquiry is about."""
+    for construction, mode in _variants(adapter, inquiry.frameworks):
+        for point in inquiry.points:
+            yield replace(point, framework=adapter.name, construction=construction, mode=mode)
+
+
+def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
+    if frameworks is None:
+        return list(itertools.product(adapter.constructions, adapter.modes))
+    variants: dict[tuple[str, str], None] = {}
+    for name, _, words in (text.partition(":") for text in frameworks):
+        if name in (adapter.name, "all"):
+            with suppress(KeyError):  # the harness says which word no variant has
+                variants |= dict.fromkeys(variants_of(words, adapter.constructions, adapter.modes))
+    return list(variants)
+
+
 def _missing(module: str) -> str | None:
-    """What of a dotted name is not there, found without importing anything: frameworks take seconds."""
+    """The part of a dotted name that is not installed, or None. Nothing is imported: frameworks take seconds."""
     top_level, *rest = module.split(".")
     spec = importlib.util.find_spec(top_level)
     if spec is None:
@@ -62,15 +83,15 @@ def _missing(module: str) -> str | None:
     return None
 
 
-def _refusal(adapter, case: Case) -> str | None:
-    """A `supports` that raises is found out when the case runs; it must not take the other adapters along."""
+def _refusal(adapter: Adapter, case: Case) -> str | None:
+    """Why an adapter refuses a case, or None. A `supports` that raises shows when the case runs; other adapters go on."""
     try:
         return adapter.refuses(case, WORKLOADS[case.workload].network(case))
     except Exception:
         return None
 
 
-def describe_environment(name: str) -> dict:
+def describe_environment(name: str) -> dict[str, Any]:
     """Python, every installed distribution, a hash of both, and the devices that this environment can reach."""
     packages = {d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}
     packages = dict(sorted(packages.items()))

@@ -1,4 +1,4 @@
-"""What a worker is given to prove and measure one case: written by the harness, read by the worker, as JSON."""
+"""What a worker is given, as JSON: written by the harness, read by the worker."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from snnbench.adapters.base.case import PHASES, Case
 
 @dataclass(frozen=True)
 class Task:
-    """One case in one round. `reference` names its adapter.
+    """One case in one round, to prove and to measure. `reference` names its adapter.
 
     `threads` are the cores to use (0: all), `budget_s` the seconds of timing of all `phases` together, `rel_ci` the relative
     width of a confidence interval at which sampling stops; `timed` is false for a case that is only proved and weighed.
@@ -47,4 +47,34 @@ class Task:
             timed=job["timed"],
             own_run=Path(job["own_run"]),
             proved_run=Path(job["proved_run"]),
+        )
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a worker is asked about its environment: the environment itself, adapters, and which cases they refuse.
+
+    `environment` is the name that the answer gives it; `references` name adapters. Of each adapter the variants that
+    `frameworks` name (`norse:compile`; `all` is any adapter; None: every construction in every mode) are asked about each of
+    `points`, which are cases but for framework, construction and mode.
+    """
+
+    references: tuple[str, ...] = ()
+    environment: str = "default"
+    frameworks: tuple[str, ...] | None = ()
+    points: tuple[Case, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON of the worker's job."""
+        return {**asdict(self), "points": [point.as_dict() for point in self.points]}
+
+    @classmethod
+    def from_dict(cls, job: dict[str, Any]) -> "Inquiry":
+        """The inquiry of a job, which may hold more."""
+        frameworks = job["frameworks"]
+        return cls(
+            references=tuple(job["references"]),
+            environment=job["environment"],
+            frameworks=None if frameworks is None else tuple(frameworks),
+            points=tuple(Case.from_dict(values) for values in job["points"]),
         )

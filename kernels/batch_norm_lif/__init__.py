@@ -1,5 +1,5 @@
-"""Batch normalization and the neuron as one operator."""
+"""Batch normalisation and the neuron as one operator."""
 
-from .batch_norm import BatchNormLIF
+from .module import BatchNormLIF
 
 __all__ = ["BatchNormLIF"]

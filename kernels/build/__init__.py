@@ -1,1 +1,1 @@
-"""Compiles kernels at first use and keeps what it compiled."""
+"""Compiles kernels at their first use and keeps the results in a cache folder."""

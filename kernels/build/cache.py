@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between processes, and how a file gets there whole or not at all."""
+"""The folder that keeps compiled kernels between processes. A file in it is complete, or it is not there."""
 
 import hashlib
 import os
@@ -8,68 +8,74 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+import platformdirs
+
 build_seconds = 0.0
-"""Time that this process has spent building what was not there yet."""
+"""Time that this process has spent compiling kernels that were not in the folder yet."""
 
 
 def cache_folder() -> Path:
-    """$SNNBENCH_CACHE, or snnbench/kernels in the user's cache folder; where that cannot be written, one of this process."""
-    folder = _wanted_folder()
+    """$SNNBENCH_CACHE, or snnbench/kernels in the user's cache folder; if that is read-only, a temporary folder."""
+    folder = _preferred_folder()
     return folder if _writable(folder) else _folder_of_this_process()
 
 
-def cached(key: str, suffix: str, build: Callable[[Path], None]) -> Path:
-    """The file of `key`: the one that is there, else what `build(path)` writes to the path that it is given.
+def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
+    """The file of `key`. If it is missing or damaged, `build(path)` is called to write it first.
 
-    `key` must name everything that the result depends on, in characters of file names. Concurrent processes may each
-    build, and the last one's file stays; a process that is killed leaves a temporary file that nobody reads. What
-    `build` raises is raised here, and nothing is kept then.
+    `key` must name everything that the content depends on, in characters that are valid in file names. Processes that build
+    the same file at once do not disturb each other: each writes a temporary file and renames it. What `build` raises is
+    raised here, and no file is left then.
     """
     name = f"{key}{suffix}"
-    if _intact(kept := _wanted_folder() / name):
-        return kept
-    folder = cache_folder()
-    if _intact(kept := folder / name):
-        return kept
+    if _intact(path := _preferred_folder() / name):
+        return path
+    if _intact(path := cache_folder() / name):
+        return path
+    return _built(path, build)
+
+
+def _built(path: Path, build: Callable[[Path], object]) -> Path:
     global build_seconds
     start = time.perf_counter()
-    handle, unfinished = tempfile.mkstemp(prefix=f".{key[:16]}-", suffix=suffix, dir=folder)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:16]}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
+    unfinished = Path(temporary)
     try:
-        build(Path(unfinished))
-        os.chmod(unfinished, 0o644)  # a cache may be shared
-        _checksum(kept).write_text(_digest(Path(unfinished)))
-        os.replace(unfinished, kept)
+        build(unfinished)
+        unfinished.chmod(0o644)  # other users may share the folder
+        _checksum_file(path).write_text(_digest(unfinished))
+        unfinished.replace(path)
     finally:
         build_seconds += time.perf_counter() - start
-        Path(unfinished).unlink(missing_ok=True)
-    return kept
+        unfinished.unlink(missing_ok=True)
+    return path
 
 
-def _intact(kept: Path) -> bool:
-    """Whether the file is there and is what was built: code that a crash cut short would take the process down."""
+def _intact(path: Path) -> bool:
+    """Whether the file is there with the content that was built: loading code that a crash cut short would end the process."""
     try:
-        return _checksum(kept).read_text() == _digest(kept)
+        return _checksum_file(path).read_text() == _digest(path)
     except OSError:
         return False
 
 
-def _checksum(kept: Path) -> Path:
-    return kept.with_name(f"{kept.name}.sha256")
+def _checksum_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _wanted_folder() -> Path:
-    if wanted := os.environ.get("SNNBENCH_CACHE"):
-        return Path(wanted).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench" / "kernels"
+def _preferred_folder() -> Path:
+    if folder := os.environ.get("SNNBENCH_CACHE"):
+        return Path(folder).expanduser()
+    return platformdirs.user_cache_path("snnbench") / "kernels"
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can be made there, which permission bits alone do not tell (root, read-only mounts)."""
+    """Whether a file can be made there. Permission bits alone do not tell (root, read-only mounts)."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -79,7 +85,10 @@ def _writable(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=1)
+def _temporary_directory() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)
+
+
 def _folder_of_this_process() -> Path:
-    holder = tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)
-    _folder_of_this_process.holder = holder  # kept alive, and removed when the process ends
-    return Path(holder.name)
+    """Removed when the process ends."""
+    return Path(_temporary_directory().name)

@@ -1,4 +1,4 @@
-"""Compiles the C++ spelling with the system's compiler, at first use, and keeps what it built."""
+"""Compiles C++ kernels with the system's compiler at their first use, and caches the libraries."""
 
 import ctypes
 import hashlib
@@ -14,9 +14,9 @@ from pathlib import Path
 from .cache import cached
 from .source import inlined
 
-# Contraction off: see lif_step.h. Math functions need not set errno, no one reads floating-point exceptions, and the sign
-# of a zero does not matter: without these, compilers vectorise less and add zeros. NaN and infinities keep their meaning.
-# -O2 and not -O3: the loops that count are vectorised by their pragmas, and every kind of neuron is a compile.
+# Contraction is off because of rounding, see lif_step.h. Without the next three options compilers vectorise less and add
+# zeros: nothing here reads errno, floating-point exceptions or the sign of a zero. NaN and infinities keep their meaning.
+# -O2 instead of -O3, which compiles longer: pragmas vectorise the loops that take the time, and each kind of neuron is compiled.
 FLAGS = (
     "-std=c++17",
     "-O2",
@@ -30,38 +30,41 @@ FLAGS = (
 )
 
 
-class BuildFailed(Exception):
-    """The compiler did not make a library; the text says what it said."""
+class CompilerFailed(Exception):
+    """The C++ compiler made no library; the message quotes it."""
 
 
 @lru_cache
 def compiler() -> tuple[str, ...] | None:
-    """The command of $CXX, or the first of c++, g++ and clang++, its program as a path; None: there is none."""
+    """The command of $CXX, or the first of c++, g++ and clang++, with its program as a path; None if there is no compiler."""
     commands = [shlex.split(os.environ["CXX"])] if os.environ.get("CXX") else [["c++"], ["g++"], ["clang++"]]
     return next(((path, *words) for name, *words in commands if (path := shutil.which(name))), None)
 
 
 @lru_cache
 def unusable() -> str | None:
-    """Why nothing can be compiled here, in words for the user; None: a small library was built and loaded."""
+    """Why C++ cannot be compiled here, in words for the user; None if a small library could be built and loaded."""
     if compiler() is None:
         return f"there is no C++ compiler ({os.environ.get('CXX') or 'c++, g++ or clang++'} in PATH; set CXX)"
     try:
         library('extern "C" int answer() { return 42; }\n')
-    except (BuildFailed, OSError) as error:
+    except (CompilerFailed, OSError) as error:
         return str(error)
     return None
 
 
 def kernel(path: Path, defines: dict[str, object]) -> ctypes.CDLL:
-    """The library of the C++ file `path` compiled with these macros."""
+    """The library of the C++ file `path`, compiled with the macros `defines`. Raises CompilerFailed."""
     return library(inlined(path), tuple(f"-D{name}={value}" for name, value in sorted(defines.items())))
 
 
 @cache
 def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """Compile C++ `source` unless source, options, compiler and CPU are those of an earlier build. Raises BuildFailed."""
-    command = [*compiler(), *FLAGS, *options, *_openmp()]
+    """The library of C++ `source`, compiled unless source, options, compiler and CPU are those of an earlier build.
+
+    Raises CompilerFailed.
+    """
+    command = [*_required_compiler(), *FLAGS, *options, *_openmp()]
     key = hashlib.sha256("\0".join([source, *command, _compiler_identity(), _cpu()]).encode()).hexdigest()[:32]
     return ctypes.CDLL(str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path))))
 
@@ -70,19 +73,25 @@ def _compile(command: list[str], source: str, path: Path) -> None:
     done = subprocess.run([*command, "-x", "c++", "-", "-o", str(path)], input=source, capture_output=True, text=True)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise BuildFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(errors[:1]) or 'no message'}")
+        raise CompilerFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(errors[:1]) or 'no message'}")
     if not path.stat().st_size:
-        raise BuildFailed(f"{command[0]} wrote nothing")
+        raise CompilerFailed(f"{command[0]} wrote nothing")
+
+
+def _required_compiler() -> tuple[str, ...]:
+    if (command := compiler()) is None:
+        raise CompilerFailed("there is no C++ compiler")
+    return command
 
 
 def _compiler_identity() -> str:
-    path = Path(compiler()[0]).resolve()
+    path = Path(_required_compiler()[0]).resolve()
     return f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}"
 
 
 @lru_cache
 def _cpu() -> str:
-    """What -march=native looks at."""
+    """The CPU's name and features, which -march=native depends on."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -92,7 +101,7 @@ def _cpu() -> str:
 
 @lru_cache
 def _openmp() -> tuple[str, ...]:
-    """Threads by the OpenMP runtime that torch has loaded: a second one would bring a second set of spinning threads."""
+    """Options for the OpenMP runtime that torch has loaded, because a second runtime would start a second set of threads."""
     try:
         loaded = re.findall(r"/\S*lib(?:gomp|iomp5|omp)[^/\s]*\.so\S*", Path("/proc/self/maps").read_text())
     except OSError:

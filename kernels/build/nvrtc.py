@@ -1,6 +1,6 @@
-"""Compiling CUDA kernels with NVRTC, keeping what came out, and launching it on torch's stream.
+"""Compiles CUDA kernels with NVRTC, caches the results, and launches kernels on torch's stream.
 
-All of it goes through cuda-core, which, like NVRTC, is imported when it is needed: the package works without them.
+NVRTC and cuda-core are imported only when they are needed, so the package works without them.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from .cache import cached
 from .source import inlined
 
 OPTIONS = {"std": "c++17", "fma": False}
-"""Contracted products and sums would round differently, and spikes would not be those of the reference."""
+"""Without contraction to fused multiply-adds, because they round differently and spikes would differ from the reference."""
 
 
 @dataclass(frozen=True)
-class Program:
-    """A CUDA file, the kernel of the same name in it, and the macros that it is compiled with."""
+class CudaProgram:
+    """A CUDA file with a kernel of the same name, and the macros that it is compiled with."""
 
     path: Path
     macros: tuple[tuple[str, int | str], ...]
@@ -29,13 +29,13 @@ class Program:
         return self.path.stem
 
     def source(self) -> str:
-        """All of it in one text: what is compiled, and what its compiled form is kept under."""
+        """One text to compile; the cubin is cached by it."""
         return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(self.path)
 
 
 @lru_cache(maxsize=1)
 def unavailable() -> str | None:
-    """Why nothing can be compiled here, None if it can."""
+    """Why CUDA kernels cannot be compiled here, in words for the user; None if they can."""
     try:
         import cuda.core  # noqa: F401
 
@@ -49,7 +49,7 @@ def unavailable() -> str | None:
 
 @lru_cache(maxsize=1)
 def version() -> str:
-    """NVRTC's, which decides what comes out as much as the source does."""
+    """The version of NVRTC, which the machine code depends on. Raises RuntimeError if NVRTC does not answer."""
     from cuda.bindings import nvrtc
 
     status, major, minor = nvrtc.nvrtcVersion()
@@ -58,15 +58,15 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def compiled(program: Program, architecture: str) -> Path:
-    """The cubin of a program for `sm_90` and the like; compiled once for all processes that share the cache folder."""
+def compiled(program: CudaProgram, architecture: str) -> Path:
+    """The cubin of a program for an architecture such as `sm_90`, compiled once for all processes that share the cache folder."""
     source = program.source()
     key = hashlib.sha256(repr((source, sorted(OPTIONS.items()), version(), architecture)).encode()).hexdigest()
     return cached(f"cuda-{key}", ".cubin", lambda path: path.write_bytes(compile_source(source, architecture)))
 
 
 def compile_source(source: str, architecture: str, **options) -> bytes:
-    """`options` override OPTIONS."""
+    """The cubin of a text. `options` of cuda-core's ProgramOptions override OPTIONS."""
     import cuda.core
 
     chosen = cuda.core.ProgramOptions(arch=architecture, **{**OPTIONS, **options})
@@ -74,8 +74,8 @@ def compile_source(source: str, architecture: str, **options) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def kernel(program: Program, device: int):
-    """The kernel, loaded. Untested: no CUDA device has run this yet."""
+def kernel(program: CudaProgram, device: int):
+    """The kernel of a program, compiled and loaded for a device of this number."""
     from cuda.core import ObjectCode
 
     major, minor = torch.cuda.get_device_capability(device)
@@ -84,7 +84,7 @@ def kernel(program: Program, device: int):
 
 
 class TorchStream:
-    """torch's current stream of a device, as cuda-core takes foreign streams."""
+    """torch's current stream of a device, with the protocol by which cuda-core takes foreign streams."""
 
     def __init__(self, device: int):
         self.address = torch.cuda.current_stream(device).cuda_stream
@@ -94,7 +94,7 @@ class TorchStream:
 
 
 def launch(work) -> None:
-    """Enqueue a `Launch` of cuda.py. Untested: no CUDA device has run this yet."""
+    """Enqueue a `CudaLaunch` of lif/cuda/launch.py on torch's current stream."""
     from cuda.core import Device, LaunchConfig
     from cuda.core import launch as enqueue
 

@@ -1,4 +1,4 @@
-"""The fused neuron: one recurrence over all time steps, in four spellings behind one torch operator."""
+"""The fused neuron: the recurrence over all time steps as one torch operator, with four backends."""
 
 from .functional import LIFOutput, lif
 from .module import LIF

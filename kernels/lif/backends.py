@@ -1,27 +1,28 @@
-"""Which spelling of the kernel runs: chosen by device and availability, or forced by name."""
+"""The backends of the neuron, and which of them runs a call: the best for its device, or the one requested by name."""
 
 import importlib
 import warnings
 from functools import lru_cache
+from types import ModuleType
 
 import torch
 
 BACKENDS = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")}
 """By device type, the best first."""
 
-NAMES = {"reference": ".reference", "cpp": ".cpu.launch", "triton": ".triton.launch", "cuda": ".cuda.launch"}
-"""The module of each spelling."""
+MODULES = {"reference": ".reference", "cpp": ".cpu.launch", "triton": ".triton.launch", "cuda": ".cuda.launch"}
+"""The module of each backend."""
 
 
 @lru_cache
-def module(name: str):
-    """The module of a spelling: `unavailable(device, dtype)`, `forward(call)`, `backward(call)`."""
-    return importlib.import_module(NAMES[name], __package__)
+def module(name: str) -> ModuleType:
+    """The module of a backend: `unavailable(device, dtype)`, `forward(call)`, `backward(call)` and WRITES_PARTS."""
+    return importlib.import_module(MODULES[name], __package__)
 
 
 @lru_cache
 def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
-    """Why spelling `name` cannot run tensors of this kind, in words for the user; None if it can."""
+    """Why backend `name` cannot run tensors of this device and type, in words for the user; None if it can."""
     try:
         return module(name).unavailable(torch.device(device_type), dtype)
     except ImportError as error:
@@ -30,7 +31,7 @@ def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
 
 @torch.compiler.assume_constant_result
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
-    """The spelling that runs: `requested`, or the first of BACKENDS that is available.
+    """The backend that runs: `requested`, or the first of BACKENDS that is available.
 
     Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
     """
@@ -41,8 +42,8 @@ def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -
         if chosen == "reference" != best and dtype != torch.float64:
             warnings.warn(f"the fused neuron runs as plain torch: {reason}", stacklevel=2)
         return chosen
-    if requested not in NAMES:
-        raise ValueError(f"backend = {requested!r} is not one of {', '.join(NAMES)}")
+    if requested not in MODULES:
+        raise ValueError(f"backend = {requested!r} is not one of {', '.join(MODULES)}")
     if reason := unavailable(requested, device_type, dtype):
         raise RuntimeError(f"backend {requested!r} cannot run {str(dtype).removeprefix('torch.')} on {device_type}: {reason}")
     return requested

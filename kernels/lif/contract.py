@@ -1,4 +1,4 @@
-"""What one call of a kernel is given: the contract between the operator and its spellings.
+"""The arguments of one call of a kernel: the contract between the operator and its backends.
 
 The recurrence is that of `snnbench.kernels.spec`, from p[-1] = state, with currents x and i[t] = scale·x[t] + shift:
 
@@ -14,11 +14,11 @@ and backwards in time, with gs, gv the gradients of the loss by spikes and trace
                 hard            (1 − s) − v·σ'     (detached: 1 − s)
                 none, hard-straight  1
 
-Every tensor of shape (T, *inner) or inner may have any strides, 0 included where it is only read; what is written
-overlaps nothing else. Arithmetic is float32 (float64 in the reference, if the currents are) whatever the storage, and is
-never contracted to fused multiply-adds: spikes of all spellings are the same bits. A product with a 0/1 spike may be
-written as a selection. NaN and infinities follow the formulas: a NaN potential does not fire and stays NaN to the end of
-its sequence; an infinite one fires, or not, by its sign, and a hard reset selects 0 after it. No sequence sees another.
+Every tensor of shape (T, *inner) or inner may have any strides, also 0 if it is only read. A tensor that is written overlaps
+no other. Arithmetic is float32 for every storage type (float64 in the reference if the currents are) and is never contracted
+to fused multiply-adds, so the spikes of all backends have the same bits. A backend may write a product with a 0/1 spike as
+a selection. NaN and infinities follow the formulas: a NaN potential does not fire and stays NaN to the end of its sequence;
+an infinite one fires or not by its sign, and a hard reset sets it to 0. Sequences do not affect each other.
 """
 
 from dataclasses import dataclass
@@ -30,37 +30,37 @@ from ..spec import NeuronSpec
 
 @dataclass
 class Forward:
-    """Read: currents, state, scale, shift. Written: spikes, final_state and, unless None, trace and checkpoints."""
+    """A forward pass. It reads currents, state, scale and shift; it writes spikes, final_state, trace and checkpoints."""
 
     spec: NeuronSpec
     currents: torch.Tensor
     """x (T, *inner), T ≥ 1: float32, float16 or bfloat16."""
     state: torch.Tensor | None
-    """p[-1], float32, inner; None: rest (zeros)."""
+    """p[-1], float32, inner; None: zeros."""
     scale: torch.Tensor | None
     shift: torch.Tensor | None
-    """float32, one number a channel, expanded (stride 0) to inner; None: 1 and 0."""
+    """float32, one number for each channel, expanded (stride 0) to inner; None: 1 and 0."""
     spikes: torch.Tensor
     """s (T, *inner) in a float type or uint8; with `bits` uint8 (T, *inner[:-1], ⌈last/8⌉), lowest bit first."""
     bits: bool
     final_state: torch.Tensor
     """p[T-1], float32, inner."""
     trace: torch.Tensor | None
-    """v (T, *inner) in the currents' type."""
+    """v (T, *inner) in the currents' type; None: not written."""
     checkpoints: torch.Tensor | None
-    """p[K·c − 1] for chunks c = 0, 1, … of K = CHECKPOINT_STEPS steps: float32 (⌈T/K⌉, *inner)."""
+    """p[K·c − 1] for chunks c = 0, 1, … of K = CHECKPOINT_STEPS steps: float32 (⌈T/K⌉, *inner); None: not written."""
 
 
 @dataclass
 class Backward:
-    """Read: everything down to grad_final. Written, unless None: the rest."""
+    """A backward pass. It reads the fields down to `mix` and writes those after it, unless they are None."""
 
     spec: NeuronSpec
     currents: torch.Tensor
     scale: torch.Tensor | None
     shift: torch.Tensor | None
     checkpoints: torch.Tensor
-    """As the forward pass got and wrote them."""
+    """The same as in the forward pass."""
     grad_spikes: torch.Tensor | None
     """gs (T, *inner), any float type; None: zeros."""
     grad_trace: torch.Tensor | None
@@ -68,7 +68,7 @@ class Backward:
     grad_final: torch.Tensor | None
     """gp[T-1], float32, inner; None: zeros."""
     center: torch.Tensor | None
-    """float32, expanded to inner like scale: subtracted from x in `sum_by_current` and `mix`; None: 0."""
+    """float32, expanded to inner like scale. It is subtracted from x in `sum_by_current` and `mix`; None: 0."""
     mix: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
     """(a, b, c), float32, expanded to inner like scale. None: (scale, 0, 0)."""
     grad_currents: torch.Tensor | None
@@ -76,9 +76,9 @@ class Backward:
     grad_state: torch.Tensor | None
     """gp[-1], float32, inner."""
     sum_error: torch.Tensor | None
-    """Σ_t e[t], float32, inner: summed over all but the channel this is the gradient of shift."""
+    """Σ_t e[t], float32, inner. Its sum over all dims but the channel's is the gradient of shift."""
     sum_by_current: torch.Tensor | None
-    """Σ_t e[t]·(x[t] − center), float32, inner: likewise the gradient of scale."""
+    """Σ_t e[t]·(x[t] − center), float32, inner. Its sum over all dims but the channel's is the gradient of scale."""
     grad_parts: torch.Tensor | None = None
-    """bfloat16 (3, T, *inner): what is, or would be, in a float32 grad_currents as an exact sum of three, each the rest rounded
-    to nearest: operands of a tensor core (see `linear_lif.split_formats.bf16_triple`). For spellings that say WRITES_PARTS."""
+    """bfloat16 (3, T, *inner): float32 grad_currents as an exact sum of three, for tensor cores (see
+    `linear_lif.split_formats.bf16_triple`). It may be requested without grad_currents, of backends whose WRITES_PARTS is true."""

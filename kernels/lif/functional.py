@@ -9,15 +9,18 @@ from torch import Tensor
 from ..spec import NeuronSpec
 from ..spike_marks import mark
 from . import autograd, backends
-from .operator import SPIKE_DTYPES, Options, lif_op, state_dtype
+from .operator import SPIKE_DTYPES, NeuronOptions, lif_op, state_dtype
 
 
 class LIFOutput(NamedTuple):
-    """Spikes (T, B, …); state (B, …) float32 after the last step; trace (T, B, …) of potentials, or None."""
+    """The results of `lif`."""
 
     spikes: Tensor
+    """s (T, B, …) in `spikes_dtype`."""
     state: Tensor
+    """The potential after the last step's reset, (B, …) float32."""
     trace: Tensor | None
+    """The potentials v before the spike, (T, B, …) in the currents' type; None unless requested."""
 
 
 def lif(
@@ -34,60 +37,72 @@ def lif(
 ) -> LIFOutput:
     """Run the neuron `spec` (default: soft reset) over all time steps of currents (T, B, …) at once.
 
-    currents      float32, float16 or bfloat16 (float64: reference only), any strides; computed in float32.
-    state         potential after the reset of the step before, (B, …); None: rest. A sequence run in pieces, each from
-                  the state that the piece before handed out, gives the same bits as one run.
-    scale, shift  (C,) along `channel_dim`: the current is scale·x + shift. A Linear's bias goes here, and its gradient
-                  is summed in the same pass.
-    spikes_dtype  float32, float16, bfloat16 (default: that of the currents), torch.uint8, or "bits": uint8
-                  (T, B, …, ⌈N/8⌉), lowest bit first. Spikes that are not floats have no gradient.
-    trace         also return v, the potential before the spike, differentiable.
+    currents      float32, float16 or bfloat16, any strides; arithmetic is float32. (float64 runs in the reference only.)
+    state         float32 (B, …): the potential after the reset of the previous step; None: zeros. A sequence run in
+                  pieces, each from the state that the previous piece returned, gives the same bits as one run.
+    scale, shift  (C,) along `channel_dim`: the neuron's current is scale·x + shift. Pass a Linear's bias as `shift`: its
+                  gradient is then summed in the same pass.
+    spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' type), torch.uint8, or "bits": uint8
+                  (T, B, …, ⌈N/8⌉) with the first of eight spikes in the lowest bit. Integer spikes have no gradient.
+    trace         also return the potentials v before the spike. They are differentiable.
     backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see `backends.choose`.
 
-    Under autocast currents are taken in the type they come in. Second and forward-mode derivatives are refused. After
-    os.fork, a child can only run it on one thread, as all of torch's OpenMP code.
-    Raises ValueError or TypeError, naming the argument, when something does not fit.
+    `snnbench.kernels.spec` has the formulas of the recurrence and of the surrogate gradients, with their sources.
+    Autocast does not change the currents' type. Second and forward-mode derivatives are refused with an error. After
+    os.fork a child process can run it on one thread only, like all of torch's OpenMP code.
+    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
+
+    Example:
+
+        >>> import torch
+        >>> from snnbench.kernels import NeuronSpec
+        >>> from snnbench.kernels.lif import lif
+        >>> currents = torch.randn(100, 16, 512, requires_grad=True)  # T, B, N
+        >>> spikes, state, _ = lif(currents, NeuronSpec("hard", decay=0.9, surrogate="atan"))
+        >>> spikes.shape, state.shape
+        (torch.Size([100, 16, 512]), torch.Size([16, 512]))
+        >>> spikes.mean().backward()
     """
     tensors = (currents, state, scale, shift)
-    told = asked(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
+    request = request_of(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
     if autograd.suffices(tensors):
-        settled = _settled(told)
-        out = LIFOutput(*autograd.lif(tensors, settled))
+        options = _cached_options(request)
+        out = LIFOutput(*autograd.lif(tensors, options))
     else:
-        settled = options_of(*told)
-        spikes, final, traced, _ = lif_op(*tensors, *settled.arguments())
-        out = LIFOutput(spikes, final, traced if trace else None)
-    if settled.spikes != "bits":
-        mark(out.spikes, settled.spec.max_spikes)
+        options = options_of(*request)
+        spikes, final_state, potentials, _ = lif_op(*tensors, *options.arguments())
+        out = LIFOutput(spikes, final_state, potentials if trace else None)
+    if options.spikes != "bits":
+        mark(out.spikes, options.spec.max_spikes)
     return out
 
 
 _DEFAULT = NeuronSpec()
 
 
-def asked(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
-    """The arguments of `options_of` for tensors (currents, state, scale, shift)."""
+def request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
+    """The arguments of `options_of` for a call with tensors (currents, state, scale, shift)."""
     kinds = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
     checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
     return spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
 
 
-def options_of(spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend) -> Options:
-    """Check the arguments of `lif`, tensors as (shape, dtype, device), and settle what is left open."""
+def options_of(spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend) -> NeuronOptions:
+    """Check the arguments of `lif` and fill in defaults. `kinds` are the tensors' (shape, dtype, device), or None."""
     _check(spec, channel_dim, *kinds)
     _, dtype, device = kinds[0]
     name = _spikes_name(spikes_dtype, dtype, spec)
-    return Options(spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend))
+    return NeuronOptions(spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend))
 
 
-_known_options = lru_cache(maxsize=1024)(options_of)
+_lookup = lru_cache(maxsize=1024)(options_of)
 
 
-def _settled(told) -> Options:
+def _cached_options(request: tuple) -> NeuronOptions:
     try:
-        return _known_options(*told)
-    except TypeError:  # something cannot be hashed, or is of a wrong type, which is then said once more
-        return options_of(*told)
+        return _lookup(*request)
+    except TypeError:  # an argument cannot be hashed, or has a wrong type: then this raises the error once more
+        return options_of(*request)
 
 
 def _check(spec, channel_dim, currents, state, scale, shift):

@@ -1,8 +1,8 @@
-// One step of the neuron, forward and backward: the only place where its arithmetic stands for C++ and CUDA.
+// One step of the neuron, forward and backward: its arithmetic for both C++ and CUDA.
 //
-// The formulas are those of calls.py. Products and sums are rounded one by one: compile with contraction off
-// (-ffp-contract=off, --fmad=false), or the spikes are no longer those of the reference. LIF_RESET, LIF_DETACH,
-// LIF_SURROGATE and LIF_MAX_SPIKES are macros, so that one neuron compiles to one straight-line step.
+// The formulas are those of contract.py. Products and sums are rounded one by one: with contraction (without
+// -ffp-contract=off or --fmad=false) the spikes would differ from the reference. LIF_RESET, LIF_DETACH, LIF_SURROGATE and
+// LIF_MAX_SPIKES are macros, so that a neuron's step has no branches.
 
 #pragma once
 
@@ -91,7 +91,7 @@ LIF_FUNCTION float lif_exp_negative(float x) {
 }
 
 // 1 / x for x >= 1. On a GPU to one unit in the last place: correct rounding would be a branch and a call at every step,
-// which keeps the compiler from overlapping steps. Gradients alone go through it.
+// which keeps the compiler from overlapping steps. Only gradients use it.
 LIF_FUNCTION float lif_reciprocal(float x) {
 #ifdef __CUDA_ARCH__
   float y;

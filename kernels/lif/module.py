@@ -1,4 +1,4 @@
-"""The fused neuron as modules, to drop into any torch model."""
+"""The fused neuron as a module for any torch model."""
 
 import torch
 
@@ -7,10 +7,16 @@ from .functional import LIFOutput, lif
 
 
 class LIF(torch.nn.Module):
-    """Currents (T, B, …) → spikes (T, B, …), every call one whole sequence; arguments as for `lif`.
+    """The neuron `spec` as a module: currents (T, B, …) → spikes (T, B, …). Each call runs one whole sequence from rest.
 
-    With `return_state` a call takes and returns the state too, as recurrent modules do: `LIFOutput(spikes, state,
-    trace)`.
+    `spikes_dtype`, `trace` and `backend` are those of `lif`. With `return_state` (or `trace`) a call returns
+    `LIFOutput(spikes, state, trace)`; its second argument is the state to start from. Errors are those of `lif`.
+
+    Example:
+
+        >>> layer = torch.nn.Sequential(torch.nn.Linear(700, 128), LIF(NeuronSpec("soft", decay=0.95)))
+        >>> layer(torch.randn(100, 16, 700)).shape
+        torch.Size([100, 16, 128])
     """
 
     def __init__(self, spec: NeuronSpec | None = None, *, spikes_dtype=None, return_state=False, trace=False, backend=None):

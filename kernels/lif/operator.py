@@ -1,17 +1,19 @@
-"""The neuron as torch operators: `snnbench::lif` and its backward, whatever spelling runs them.
+"""The neuron as the torch operators `snnbench::lif` and `snnbench::lif_backward`, the same for every backend.
 
-Operators take tensors and, as texts, everything else (`Options`): torch's cost per call grows with the square of the
-number of arguments. They allocate what they return and hand a `Forward` or `Backward` to a spelling. The fakes share
-the allocation, so shapes and strides agree by construction.
+An operator takes tensors and, as texts, everything else (`NeuronOptions`), because torch's cost of a call grows with the
+square of the number of arguments. It allocates its results and passes a `Forward` or `Backward` to a backend. Its fake
+allocates by the same function, so shapes and strides agree.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..register import no_second_derivative, register
+from ..register import register, register_backward
 from ..spec import NeuronSpec
 from ..work import CHECKPOINT_STEPS
 from . import backends
@@ -29,8 +31,8 @@ SPIKE_DTYPES = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a call of the operator is told beside its tensors."""
+class NeuronOptions:
+    """The arguments of a call beside its tensors, checked and complete."""
 
     spec: NeuronSpec
     channel_dim: int
@@ -38,23 +40,23 @@ class Options:
     """A key of SPIKE_DTYPES."""
     trace: bool
     checkpoints: bool
-    """Keep what a backward pass needs."""
+    """Whether to save the states that a backward pass starts from."""
     backend: str
 
     def arguments(self) -> tuple[str, int, str]:
-        """For a schema, of parts that torch.compile takes as constants: numbers inside a text it would not."""
+        """The options as arguments of a schema, each a constant to torch.compile, which a text with `channel_dim` is not."""
         return self.spec.text, self.channel_dim, f"{self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}"
 
     @staticmethod
     @lru_cache(maxsize=1024)
-    def of(neuron: str, channel_dim: int, more: str) -> "Options":
+    def of(neuron: str, channel_dim: int, more: str) -> "NeuronOptions":
         """The inverse of `arguments`."""
         spikes, trace, checkpoints, backend = more.split()
-        return Options(NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend)
+        return NeuronOptions(NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend)
 
 
 def state_dtype(currents: torch.dtype) -> torch.dtype:
-    """What is computed in: float32, or float64 for float64 currents."""
+    """The type of states and of all arithmetic: float64 for float64 currents, else float32."""
     return torch.float64 if currents == torch.float64 else torch.float32
 
 
@@ -69,21 +71,21 @@ def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> T
 
 
 def sum_to_channel(sums: Tensor, channel_dim: int) -> Tensor:
-    """(C,) from one number a sequence, summed in double precision."""
-    kept = channel_dim - 1 if channel_dim >= 0 else sums.dim() + channel_dim
-    others = [d for d in range(sums.dim()) if d != kept]
+    """(C,) from one number for each sequence (B, …), added in float64; `channel_dim` counts dims of the currents."""
+    channel = channel_dim - 1 if channel_dim >= 0 else sums.dim() + channel_dim
+    others = [d for d in range(sums.dim()) if d != channel]
     return sums.sum(others, dtype=torch.float64).to(sums.dtype) if others else sums.clone()
 
 
-def run(kernel, call) -> None:
-    """Run a spelling's `forward` or `backward`; on contiguous copies if it cannot walk the tensors as they lie."""
+def run(kernel: Callable, call: Forward | Backward) -> None:
+    """Run a backend's `forward` or `backward`, on contiguous copies if the kernel cannot walk over the tensors' strides."""
     if not call.currents.numel():
         return fill_empty(call)
     try:
         kernel(call)
     except Unwalkable:
         given = {f.name: getattr(call, f.name) for f in fields(call)}
-        copies = {name: _contiguous(value) for name, value in given.items()}
+        copies: dict[str, Any] = {name: _contiguous(value) for name, value in given.items()}
         kernel(replace(call, **copies))
         for name in WRITTEN[type(call)]:
             for own, copy in zip(_as_tuple(given[name]), _as_tuple(copies[name]), strict=True):
@@ -91,13 +93,13 @@ def run(kernel, call) -> None:
                     own.copy_(copy)
 
 
-def _contiguous(value):
+def _contiguous(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(_contiguous(v) for v in value)
     return value.contiguous() if isinstance(value, Tensor) else value
 
 
-def _as_tuple(value) -> tuple:
+def _as_tuple(value: object) -> tuple:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
@@ -107,8 +109,8 @@ WRITTEN = {
 }
 
 
-def fill_empty(call) -> None:
-    """A call without steps or without sequences: states pass through, sums are 0."""
+def fill_empty(call: Forward | Backward) -> None:
+    """Write the results of a call that has no steps or no sequences: the state is unchanged and sums are 0."""
     if isinstance(call, Forward):
         call.final_state.zero_() if call.state is None else call.final_state.copy_(call.state)
         return
@@ -119,8 +121,8 @@ def fill_empty(call) -> None:
             sums.zero_()
 
 
-def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Spikes, final state, trace and checkpoints, in the memory order of the currents; None is not asked for."""
+def allocate(currents: Tensor, options: NeuronOptions) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Unwritten spikes, final state, trace and checkpoints, in the currents' memory order; None for what is not requested."""
     dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents.dtype)
     if options.spikes == "bits":
         spikes = currents.new_empty((*currents.shape[:-1], (currents.shape[-1] + 7) // 8), dtype=dtype)
@@ -135,47 +137,60 @@ def allocate(currents: Tensor, options: Options) -> tuple[Tensor, Tensor, Tensor
     )
 
 
-def or_empty(tensors, currents: Tensor) -> tuple[Tensor, ...]:
-    """An empty tensor for every None: operators return tensors."""
+def or_empty(tensors: Iterable[Tensor | None], currents: Tensor) -> tuple[Tensor, ...]:
+    """The tensors with an empty one for every None, because operators cannot return None."""
     return tuple(currents.new_empty(0, dtype=state_dtype(currents.dtype)) if t is None else t for t in tensors)
 
 
-def run_forward(told: Options, currents: Tensor, state, scale, shift):
-    """Spikes, final state, trace and checkpoints of currents with a scale and shift (C,); see `allocate`."""
-    spikes, final, trace, checkpoints = allocate(currents, told)
+def run_forward(
+    options: NeuronOptions, currents: Tensor, state: Tensor | None, scale: Tensor | None, shift: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Spikes, final state, trace and checkpoints (see `allocate`) of currents (T, B, …) with scale and shift (C,)."""
+    spikes, final_state, trace, checkpoints = allocate(currents, options)
     call = Forward(
-        spec=told.spec,
+        spec=options.spec,
         currents=currents,
         state=state,
-        scale=over_channel(scale, currents, told.channel_dim),
-        shift=over_channel(shift, currents, told.channel_dim),
+        scale=over_channel(scale, currents, options.channel_dim),
+        shift=over_channel(shift, currents, options.channel_dim),
         spikes=spikes,
-        bits=told.spikes == "bits",
-        final_state=final,
+        bits=options.spikes == "bits",
+        final_state=final_state,
         trace=trace,
         checkpoints=checkpoints,
     )
-    run(backends.module(told.backend).forward, call)
-    return spikes, final, trace, checkpoints
+    run(backends.module(options.backend).forward, call)
+    return spikes, final_state, trace, checkpoints
 
 
-def _lif(currents, state, scale, shift, *options):
-    """(spikes, final state, trace, checkpoints); the last two are empty unless asked for."""
-    return or_empty(run_forward(Options.of(*options), currents, state, scale, shift), currents)
+def _lif(currents, state, scale, shift, *encoded):
+    """Spikes, final state, trace and checkpoints; the last two are empty unless requested."""
+    return or_empty(run_forward(NeuronOptions.of(*encoded), currents, state, scale, shift), currents)
 
 
-def _lif_fake(currents, state, scale, shift, *options):
-    return or_empty(allocate(currents, Options.of(*options)), currents)
+def _lif_fake(currents, state, scale, shift, *encoded):
+    return or_empty(allocate(currents, NeuronOptions.of(*encoded)), currents)
 
 
-def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, parts=None):
-    """Gradients by (currents, state, scale, shift); None is not `needed`. `parts`: where to write those of `Backward`."""
-    grad_currents, grad_state, by_current, error = _allocate_gradients(currents, needed)
+def run_backward(
+    options: NeuronOptions,
+    currents: Tensor,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    checkpoints: Tensor,
+    grad_spikes: Tensor | None,
+    grad_trace: Tensor | None,
+    grad_final: Tensor | None,
+    needed: list[bool],
+    grad_parts: Tensor | None = None,
+) -> tuple[Tensor | None, ...]:
+    """Gradients by (currents, state, scale, shift), None where not `needed`. `grad_parts` is written as `Backward` says."""
+    grad_currents, grad_state, sum_by_current, sum_error = _allocate_gradients(currents, needed)
     call = Backward(
-        spec=told.spec,
+        spec=options.spec,
         currents=currents,
-        scale=over_channel(scale, currents, told.channel_dim),
-        shift=over_channel(shift, currents, told.channel_dim),
+        scale=over_channel(scale, currents, options.channel_dim),
+        shift=over_channel(shift, currents, options.channel_dim),
         checkpoints=checkpoints,
         grad_spikes=grad_spikes,
         grad_trace=grad_trace,
@@ -184,57 +199,68 @@ def run_backward(told: Options, currents, scale, shift, checkpoints, grad_spikes
         mix=None,
         grad_currents=grad_currents,
         grad_state=grad_state,
-        sum_error=error,
-        sum_by_current=by_current,
-        grad_parts=parts,
+        sum_error=sum_error,
+        sum_by_current=sum_by_current,
+        grad_parts=grad_parts,
     )
-    run(backends.module(told.backend).backward, call)
-    return grad_currents, grad_state, *(None if t is None else sum_to_channel(t, told.channel_dim) for t in (by_current, error))
+    run(backends.module(options.backend).backward, call)
+    of_channels = (None if sums is None else sum_to_channel(sums, options.channel_dim) for sums in (sum_by_current, sum_error))
+    return grad_currents, grad_state, *of_channels
 
 
-def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
+def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded):
     saved, upstream = (currents, scale, shift, checkpoints), (grad_spikes, grad_trace, grad_final)
-    return or_empty(run_backward(Options.of(*options), *saved, *upstream, needed), currents)
+    return or_empty(run_backward(NeuronOptions.of(*encoded), *saved, *upstream, needed), currents)
 
 
 def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | None]:
     state, inner = state_dtype(currents.dtype), currents.shape[1:]
-    first = torch.empty_like(currents) if needed[0] else None
-    return [first, *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:])]
+    grad_currents = torch.empty_like(currents) if needed[0] else None
+    return [grad_currents, *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:])]
 
 
-def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *options):
+def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded):
     outputs = _allocate_gradients(currents, needed)
-    channels = currents.shape[Options.of(*options).channel_dim]
+    channels = currents.shape[NeuronOptions.of(*encoded).channel_dim]
     sums = (None if t is None else t.new_empty((channels,)) for t in outputs[2:])
     return or_empty((*outputs[:2], *sums), currents)
 
 
 def _setup_context(ctx, inputs, output):
-    currents, _, scale, shift, *options = inputs
+    currents, _, scale, shift, *encoded = inputs
     ctx.save_for_backward(currents, scale, shift, output[3])
     ctx.set_materialize_grads(False)
-    ctx.options, ctx.needed = options, [t is not None and t.requires_grad for t in inputs[:4]]
+    ctx.encoded, ctx.needed = encoded, [t is not None and t.requires_grad for t in inputs[:4]]
     ctx.mark_non_differentiable(*[t for t in (output[3], output[0]) if t is output[3] or not t.is_floating_point()])
 
 
 def _backward(ctx, grad_spikes, grad_final, grad_trace, _):
     currents, scale, shift, checkpoints = ctx.saved_tensors
-    grad_trace = grad_trace if Options.of(*ctx.options).trace else None
+    grad_trace = grad_trace if NeuronOptions.of(*ctx.encoded).trace else None
     upstream = (grad_spikes, grad_trace, grad_final)
-    found = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, *ctx.options)
-    return *(g if wanted else None for g, wanted in zip(found, ctx.needed, strict=True)), None, None, None
+    gradients = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, *ctx.encoded)
+    return *only_needed(gradients, ctx.needed), None, None, None
+
+
+def only_needed(gradients: Iterable[Tensor], needed: Iterable[bool]) -> tuple[Tensor | None, ...]:
+    """The gradients with None in place of those that are not needed, as autograd expects them."""
+    return tuple(gradient if wanted else None for gradient, wanted in zip(gradients, needed, strict=True))
 
 
 lif_op = register(
     "lif",
     "(Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    (_lif, _lif_fake, _backward, _setup_context),
+    _lif,
+    _lif_fake,
+    _backward,
+    _setup_context,
 )
-lif_backward_op = register(
+lif_backward_op = register_backward(
     "lif_backward",
     "(Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace,"
     " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more) -> (Tensor, Tensor, Tensor, Tensor)",
-    (_lif_backward, _lif_backward_fake, no_second_derivative, lambda ctx, inputs, output: None),
+    _lif_backward,
+    _lif_backward_fake,
+    "lif",
 )

@@ -1,10 +1,12 @@
-"""The recurrence in readable torch, on any device: the other spellings are held against this one.
+"""The backend "reference": the recurrence in readable torch, on any device. The tests compare the other backends with it.
 
-Bytes per element, float32: forward about 40 (every operation of a step goes through memory), backward about 100.
+It moves about 40 bytes for each float32 element forward, because every operation of a step goes through memory, and about
+100 backward.
 """
 
 import torch
 
+from ..bits import pack
 from ..spec import NeuronSpec
 from ..surrogates import derivative
 from ..work import CHECKPOINT_STEPS
@@ -15,7 +17,7 @@ WRITES_PARTS = False
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this spelling cannot run there: it always can."""
+    """None: it runs everywhere."""
     return None
 
 
@@ -27,7 +29,7 @@ def forward(call: Forward) -> None:
         v = spec.decay * state + current(x, call.scale, call.shift, state.dtype)
         s = spikes_of(spec, v)
         state = after_spike(spec, v, s)
-        call.spikes[t] = pack(s) if call.bits else s
+        call.spikes[t] = pack(s, 1) if call.bits else s
         if call.trace is not None:
             call.trace[t] = v
     call.final_state.copy_(state)
@@ -60,11 +62,12 @@ def backward(call: Backward) -> None:
 
 def potentials(call: Backward, chunk: range, compute: torch.dtype) -> list[torch.Tensor]:
     """v[t] for the steps of one chunk, recomputed from its checkpoint."""
-    state, found = call.checkpoints[chunk.start // CHECKPOINT_STEPS].to(compute), []
+    state, trace = call.checkpoints[chunk.start // CHECKPOINT_STEPS].to(compute), []
     for t in chunk:
-        found.append(call.spec.decay * state + current(call.currents[t], call.scale, call.shift, compute))
-        state = after_spike(call.spec, found[-1], spikes_of(call.spec, found[-1]))
-    return found
+        v = call.spec.decay * state + current(call.currents[t], call.scale, call.shift, compute)
+        state = after_spike(call.spec, v, spikes_of(call.spec, v))
+        trace.append(v)
+    return trace
 
 
 def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Tensor:
@@ -77,21 +80,25 @@ def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Te
 
 
 def initial(currents: torch.Tensor, state: torch.Tensor | None) -> torch.Tensor:
-    """p[-1] in the type that is computed in."""
+    """p[-1] in the type of the arithmetic."""
     compute = torch.float64 if currents.dtype == torch.float64 else torch.float32
     return torch.zeros_like(currents[0], dtype=compute) if state is None else state.to(compute)
 
 
-def current(x, scale, shift, compute: torch.dtype) -> torch.Tensor:
+def current(x: torch.Tensor, scale: torch.Tensor | None, shift: torch.Tensor | None, compute: torch.dtype) -> torch.Tensor:
+    """i = scale·x + shift."""
     x = x.to(compute)
     x = x if scale is None else scale * x
     return x if shift is None else x + shift
 
 
 def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
+    """s[t]: 0 or 1, or a count up to `max_spikes`; 0 where v is NaN."""
     if spec.max_spikes == 1:
         return (v >= spec.threshold).to(v.dtype)
-    threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)  # by a number, CUDA multiplies by 1/θ
+    threshold = torch.full(
+        (), spec.threshold, dtype=v.dtype, device=v.device
+    )  # dividing by a Python number, CUDA would multiply by 1/θ
     return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
 
 
@@ -105,17 +112,9 @@ def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Ten
 
 
 def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
-    """ρ = dp/dv, the reset's spike included unless it is detached."""
+    """ρ = dp/dv, with the gradient through the reset's spike unless it is detached."""
     if spec.reset in ("none", "hard-straight"):
         return torch.ones_like(v)
     if spec.reset == "hard":
         return 1 - s if spec.detach_reset else (1 - s) - v * slope
     return torch.ones_like(v) if spec.detach_reset else 1 - spec.subtracted * slope
-
-
-def pack(spikes: torch.Tensor) -> torch.Tensor:
-    """Eight spikes of the last dim a byte, the first in the lowest bit; the last byte is filled with zeros."""
-    missing = -spikes.shape[-1] % 8
-    padded = torch.nn.functional.pad(spikes, (0, missing)).to(torch.uint8)
-    weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=spikes.device)
-    return (padded.unflatten(-1, (-1, 8)) * weights).sum(-1, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""How a kernel walks over sequences that lie in memory in any order."""
+"""The order in which a kernel walks over sequences, for tensors of any strides."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,14 +6,14 @@ from functools import lru_cache
 import torch
 
 MAX_DIMS = 4
-"""Dims that kernels walk over beside time: what a dense tensor with a channel axis needs at most."""
+"""Dims beside time that kernels walk over. A dense tensor with a channel axis never needs more."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Sequences as MAX_DIMS nested dims (leading ones of size 1), and each tensor's strides over them, in elements.
+    """Sequences as MAX_DIMS nested dims (unused leading ones have size 1), and each tensor's strides over them, in elements.
 
-    The last dim is the one that is densest in memory in the tensor that was named first.
+    The last dim is the one with the smallest stride in the first tensor.
     """
 
     sizes: tuple[int, ...]
@@ -21,7 +21,7 @@ class Layout:
 
     @property
     def count(self) -> int:
-        """Sequences in all."""
+        """The number of sequences."""
         product = 1
         for size in self.sizes:
             product *= size
@@ -29,14 +29,14 @@ class Layout:
 
 
 class Unwalkable(Exception):
-    """The tensors' axes lie in memory in orders so unlike that MAX_DIMS dims do not cover them: copies are needed."""
+    """The tensors' axes lie in memory in such different orders that MAX_DIMS dims do not cover them; they must be copied."""
 
 
 def collapse(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...], keep_last: bool = False) -> Layout:
-    """Sort dims by the strides of the first tensor, merge what is contiguous in every tensor.
+    """Sort dims by the strides of the first tensor, and merge neighbours that are contiguous in every tensor.
 
-    `sizes` and each of `strides` describe the inner dims. `keep_last`: the last dim stays last and unmerged.
-    Raises Unwalkable if more than MAX_DIMS are left.
+    `sizes` and each of `strides` describe the inner dims. With `keep_last` the last dim stays last and unmerged.
+    Raises Unwalkable if more than MAX_DIMS dims are left.
     """
     fixed = [len(sizes) - 1] if keep_last and len(sizes) else []
     free = sorted((d for d in range(len(sizes)) if d not in fixed), key=lambda d: -strides[0][d])
@@ -55,13 +55,16 @@ def collapse(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...], keep_
     return Layout(tuple(size for size, _ in merged), tuple(zip(*(steps for _, steps in merged), strict=True)))
 
 
-def walk(steps: dict[str, torch.Tensor | None], inner: dict[str, torch.Tensor | None], keep_last: bool = False):
-    """One layout for tensors (T, *inner) and inner, by name; None is allowed. Returns (layout, strides by name).
+def walk(
+    steps: dict[str, torch.Tensor | None], inner: dict[str, torch.Tensor | None], keep_last: bool = False
+) -> tuple[Layout, dict[str, tuple[int, ...]]]:
+    """One layout for tensors (T, *inner), `steps`, and (*inner), `inner`, by name; and each name's strides.
 
-    Each name's strides are (time, *MAX_DIMS), time 0 for tensors without it, all 0 for None. The first of `steps` sets
-    the order. Raises Unwalkable.
+    Strides are (time, *MAX_DIMS), with time 0 for tensors without it and all 0 for None. The first of `steps` must not be
+    None: it sets the order. Raises Unwalkable.
     """
     order = next(iter(steps.values()))
+    assert order is not None
     timed = tuple((name, None if t is None else t.stride()) for name, t in steps.items())
     untimed = tuple((name, None if t is None else t.stride()) for name, t in inner.items())
     return _walk(tuple(order.shape[1:]), timed, untimed, keep_last)
@@ -72,6 +75,6 @@ def _walk(shape, timed, untimed, keep_last):
     strides = {name: s for name, s in timed if s is not None}
     strides.update({name: (0, *s) for name, s in untimed if s is not None})
     layout = collapse(shape, tuple(s[1:] for s in strides.values()), keep_last)
-    found = {name: (s[0], *over) for (name, s), over in zip(strides.items(), layout.strides, strict=True)}
-    none = (0,) * (MAX_DIMS + 1)
-    return layout, {name: found.get(name, none) for name, _ in (*timed, *untimed)}
+    present = {name: (s[0], *over) for (name, s), over in zip(strides.items(), layout.strides, strict=True)}
+    absent = (0,) * (MAX_DIMS + 1)
+    return layout, {name: present.get(name, absent) for name, _ in (*timed, *untimed)}

@@ -1,4 +1,4 @@
-"""Linear layer and neuron as one operator: spikes are exact in every format, so only weights need splitting."""
+"""A linear layer and its neuron as one operator. Spikes are exact in every number format, so only weights are split."""
 
 from .module import LinearLIF
 

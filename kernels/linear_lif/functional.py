@@ -1,4 +1,4 @@
-"""`linear_lif`: a linear layer and its neuron as one function."""
+"""A linear layer and its neuron as one function of tensors: checks arguments, finds the options and calls the operator."""
 
 import os
 from functools import lru_cache
@@ -10,18 +10,22 @@ from ..lif import autograd
 from ..lif.functional import options_of as neuron_options
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
-from .operator import KEEPS_GRADIENTS, Options, linear_lif
+from .contract import LinearOptions
+from .operator import GRADIENT_TYPES_ARE_FREE, run
 from .split_formats import TIERS
 
 INPUTS = (None, "spikes", "dense")
 OPERANDS = "operands"
-"""In place of a type of spikes: the one in which a next layer of the same tier multiplies them."""
+"""As `spikes_dtype`: the type in which a next layer of the same tier multiplies spikes."""
+
 CHECK = "SNNBENCH_CHECK_INPUTS"
-"""An environment variable that, not empty, has every input that counts as spikes looked at: see `check_input`."""
+"""An environment variable. If it is not empty, every input that is treated as spikes is checked by `check_input`."""
 
 
-def options_of(spec, shape, weight_shape, dtype, device, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute):
-    """Check the arguments and settle what is left open; `counts`: most spikes of an input, 0: dense."""
+def options_of(
+    spec, shape, weight_shape, dtype, device, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute
+) -> LinearOptions:
+    """Check the arguments and fill in defaults. `counts` is the largest number of spikes in one input, 0 for a dense input."""
     if len(weight_shape) != 2 or shape[-1] != weight_shape[1]:
         raise ValueError(f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs, {shape[-1]})")
     if tier is not None and tier not in TIERS:
@@ -37,16 +41,31 @@ def options_of(spec, shape, weight_shape, dtype, device, counts, spikes_dtype, c
     neuron = neuron_options(spec, -1, kinds, spikes_dtype, False, checkpoints, backend)
     if neuron.spikes == "bits":
         raise TypeError('spikes_dtype = "bits": the next layer takes numbers')
-    return Options(neuron, tier if short else "plain", counts, recompute)
+    return LinearOptions(neuron, tier if short else "plain", counts, recompute)
 
 
-_known_options = lru_cache(maxsize=1024)(options_of)
+_cached_options = lru_cache(maxsize=1024)(options_of)
 
 
-def apply(
-    x: Tensor, weight: Tensor, bias: Tensor | None, spec: NeuronSpec, input, input_counts, recompute, check, **told
+def linear_lif(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    spec: NeuronSpec,
+    *,
+    input: str | None = None,
+    input_counts: int = 1,
+    recompute: bool = False,
+    check: bool = False,
+    tier: str | None = None,
+    emulate: bool = False,
+    spikes_dtype: torch.dtype | str | None = None,
+    backend: str | None = None,
 ) -> Tensor:
-    """Spikes (T, …, N) of x (T, …, K); arguments as those of `LinearLIF`."""
+    """Spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,). The options are those of `LinearLIF`.
+
+    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
+    """
     if x.dim() < 2:
         raise ValueError(f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}")
     counts = _counts(x, input, input_counts)
@@ -61,13 +80,12 @@ def apply(
     tensors = (rows, weight, bias)
     checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
     plainly = autograd.suffices(tensors)
-    if told["spikes_dtype"] == OPERANDS and not (plainly and KEEPS_GRADIENTS):
-        told["spikes_dtype"] = None
-    settle = _known_options if plainly else options_of
-    settled = settle(
-        spec, rows.shape, weight.shape, weight.dtype, x.device, counts, checkpoints=checkpoints, recompute=recompute, **told
-    )
-    spikes = linear_lif(settled, rows, weight, bias, plainly)
+    if spikes_dtype == OPERANDS and not (plainly and GRADIENT_TYPES_ARE_FREE):
+        spikes_dtype = None
+    kinds = (rows.shape, weight.shape, weight.dtype, x.device)
+    find = _cached_options if plainly else options_of
+    options = find(spec, *kinds, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute)
+    spikes = run(options, rows, weight, bias, plainly)
     spikes = spikes if x.dim() == 3 else spikes.view(*x.shape[:-1], len(weight))
     mark(spikes, spec.max_spikes)
     return spikes
@@ -80,7 +98,7 @@ def _counts(x: Tensor, input: str | None, input_counts: int) -> int:
 
 
 def check_input(x: Tensor, counts: int) -> None:
-    """Raise ValueError if not all of x are whole numbers from 0 to `counts`. Waits for the device."""
+    """Raises ValueError unless all of x are whole numbers from 0 to `counts`. Waits for the device."""
     wrong = (x < 0) | (x > counts) | (x != x.round())
     if wrong.any():
         share, example = float(wrong.float().mean()), x[wrong][0].item()

@@ -1,12 +1,13 @@
-"""How the products of a linear layer are multiplied: `Plain`, by the library in one type, or `Short`, on a tier's operands.
+"""The matrix products of a linear layer: `PlainOperands` in one type, or `ShortOperands`, the short numbers of a tier.
 
-Both have `dtype`, in which inputs come (rows, K); `scale`, by which the neuron multiplies the currents, None or (N,); and
+Both have `dtype`, the type in which they take inputs x (rows, K); `scale`, None or (N,), which the neuron multiplies the
+currents by; and
 
     currents(x, out)                  out = x·Wᵀ / scale
-    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = if it is the first; g may be split already if `takes_parts`
-    add_input(into, g, first)         into (rows, K) += G·W
+    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = for the first; g may be a Split if `takes_parts`
+    add_input(into, g, first)         into (rows, K) += G·W, or = for the first
 
-where g, the gradient by the currents that `currents` wrote, is what the neuron hands out: scale times that by the true ones.
+g (rows, N) is the gradient by what `currents` wrote, so it is scale times the gradient by the true currents.
 """
 
 from dataclasses import dataclass
@@ -19,25 +20,30 @@ from .split_formats import TIERS, Split, bf16_triple
 from .split_products import PROMOTED, product, scaled_product, unscaled
 
 
-def operands_of(weight: Tensor, told: str, counts: int):
-    """For `told` "plain" or the name of a tier; `counts`: most spikes of an input, 0 for a dense one."""
-    if told == "plain":
-        return Plain(weight)
-    exact = 0 < counts <= TIERS[told].largest_count
-    if TIERS[told].is_float32 and not exact:
-        return Plain(weight)
-    split = prepared(weight, told)
-    # Currents in bfloat16 are the library's own product; and so are both gradients.
-    return Plain(split.parts[0]) if told == "bf16" else Short(weight, told, split, exact)
+def operands_of(weight: Tensor, operands: str, counts: int) -> "PlainOperands | ShortOperands":
+    """The operands of a weight (N, K) for `operands` "plain" or the name of a tier.
+
+    `counts` is the largest number of spikes in one input, 0 for a dense input.
+    """
+    if operands == "plain":
+        return PlainOperands(weight)
+    exact = 0 < counts <= TIERS[operands].largest_count
+    if TIERS[operands].is_float32 and not exact:
+        return PlainOperands(weight)
+    split = prepared(weight, operands)
+    # In bfloat16 the currents and both gradients are the library's own products.
+    return PlainOperands(split.parts[0]) if operands == "bf16" else ShortOperands(weight, operands, split, exact)
 
 
-def currents_dtype(told: str, weight: Tensor) -> torch.dtype:
-    """In what type `operands_of` of such operands hands out currents."""
-    return {"plain": weight.dtype, "bf16": torch.bfloat16}.get(told, torch.float32)
+def currents_dtype(operands: str, weight: Tensor) -> torch.dtype:
+    """The type of the currents for such operands."""
+    return {"plain": weight.dtype, "bf16": torch.bfloat16}.get(operands, torch.float32)
 
 
 @dataclass
-class Plain:
+class PlainOperands:
+    """The weight (N, K) itself; the library multiplies in its type."""
+
     weight: Tensor
     scale: None = None
 
@@ -51,14 +57,15 @@ class Plain:
     def currents_dtype(self) -> torch.dtype:
         return self.weight.dtype
 
-    def block(self, neurons: slice) -> "Plain":
-        """The same for some of the neurons."""
-        return Plain(self.weight[neurons])
+    def block(self, neurons: slice) -> "PlainOperands":
+        """The operands of some of the neurons."""
+        return PlainOperands(self.weight[neurons])
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         torch.mm(x, self.weight.t(), out=out)
 
-    def add_weight(self, into: Tensor, g: Tensor, x: Tensor, first: bool) -> None:
+    def add_weight(self, into: Tensor, g: Tensor | Split, x: Tensor, first: bool) -> None:
+        assert isinstance(g, Tensor)
         _add_product(into, g.t(), x, first)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
@@ -72,18 +79,20 @@ def _add_product(into: Tensor, left: Tensor, right: Tensor, first: bool) -> None
         _add(into, left @ right, first)
 
 
-def _add(into: Tensor, found: Tensor, first: bool) -> None:
-    into.copy_(found) if first else into.add_(found)
+def _add(into: Tensor, product: Tensor, first: bool) -> None:
+    into.copy_(product) if first else into.add_(product)
 
 
 @dataclass
-class Short:
+class ShortOperands:
+    """A weight split into the short numbers of a tier."""
+
     weight: Tensor
     tier: str
     split: Split
-    """Of the weight (N, K)."""
+    """The split of the weight (N, K)."""
     exact: bool
-    """Inputs are spikes, exact in the tier's format; else they are split too."""
+    """Whether inputs are exact in the tier's format, as spikes are; otherwise they are split too."""
 
     currents_dtype = torch.float32
 
@@ -93,17 +102,17 @@ class Short:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether the neuron can write its gradient as `add_weight` multiplies it: fp16 needs a row's largest first."""
+        """Whether the neuron can split the gradient as it writes it. It cannot for fp16, which needs a row's maximum first."""
         return TIERS[self.tier].split is bf16_triple
 
     @property
     def scale(self) -> Tensor | None:
         return None if self.split.scale is None else 1 / self.split.scale
 
-    def block(self, neurons: slice) -> "Short":
+    def block(self, neurons: slice) -> "ShortOperands":
         parts = tuple(part[neurons] for part in self.split.parts)
         scale = None if self.split.scale is None else self.split.scale[neurons]
-        return Short(self.weight[neurons], self.tier, Split(parts, self.split.factors, scale), self.exact)
+        return ShortOperands(self.weight[neurons], self.tier, Split(parts, self.split.factors, scale), self.exact)
 
     def _input(self, x: Tensor) -> Split:
         return Split((x,)) if self.exact else TIERS[self.tier].split(x)
@@ -114,15 +123,15 @@ class Short:
 
     def add_weight(self, into: Tensor, g: Tensor | Split, x: Tensor, first: bool) -> None:
         left = g.transposed if isinstance(g, Split) else TIERS[self.tier].split(g.t())
-        _add(into, self._true(product(left, self._input(x.t()), PROMOTED), rows=True), first)
+        _add(into, self._unscaled(product(left, self._input(x.t()), PROMOTED), rows=True), first)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         if TIERS[self.tier].is_float32:
-            _add_product(into, self._true(g), self.weight, first)
+            _add_product(into, self._unscaled(g), self.weight, first)
         else:
             _add(into, product(TIERS[self.tier].split(g), self.split.transposed), first)
 
-    def _true(self, g: Tensor, rows: bool = False) -> Tensor:
-        """What was multiplied by the scale of the neurons, in rows or columns, without it."""
+    def _unscaled(self, g: Tensor, rows: bool = False) -> Tensor:
+        """g without the neurons' scale, in rows or columns."""
         scale = self.split.scale
         return g if scale is None else g * (scale[:, None] if rows else scale)

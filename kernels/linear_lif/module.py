@@ -1,34 +1,44 @@
-"""A linear layer and its neuron as a module, to drop into any torch model."""
+"""A linear layer and its neuron as a module for any torch model."""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 
 from ..spec import NeuronSpec
-from .functional import INPUTS, OPERANDS, apply
+from .functional import INPUTS, OPERANDS, linear_lif
 from .split_formats import TIERS
 
 
 class LinearLIF(torch.nn.Module):
-    """Linear over all T·B rows at once, then the neuron: (T, B, …, inputs) → spikes (T, B, …, outputs).
+    """A linear layer over all T·B rows at once, then the neuron: (T, B, …, inputs) → spikes (T, B, …, outputs).
 
-    tier          None: the library's product in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on CUDA devices,
-                  float32 weights as short operands of tensor cores, as accurate as the name says (`splits.TIERS`,
-                  `products`); on CPUs the plain float32 product, which is within every tier's bound. Not run on a GPU yet.
-    input         "spikes": whole numbers from 0 to `input_counts`, exact in short operands; "dense": any numbers. None: spikes
-                  if one of our modules made the tensor and nobody has written to it since, else dense; under torch.compile
-                  dense. Values are never looked at, unless `check`, or the environment variable SNNBENCH_CHECK_INPUTS, asks
-                  for an error where what counts as spikes is not.
-    recompute     keep no currents for the backward pass, but multiply again, 32 steps at a time, and keep the input in bits (or
-                  bytes) if it is spikes: memory beyond input and output hardly grows with T.
-    spikes_dtype  default: that of the weight, in tier bf16 bfloat16. In plain calls short spikes carry the gradient that
-                  the tier computes: float32 but in tier bf16; under torch.compile it is rounded to theirs. "operands": the
-                  type that a next layer of this tier multiplies, where the gradient is not rounded to it.
-    emulate       on a CPU too, multiply the tier's short operands, in float32: slow, to see what a tensor core would be given.
+    tier          None: the library's product in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on CUDA devices
+                  float32 weights become short operands of tensor cores, as accurate as the name says (`split_formats.TIERS`,
+                  `split_products`). CPUs multiply in float32, which is within every tier's error bound.
+    input         "spikes": whole numbers from 0 to `input_counts`, which short operands hold exactly; "dense": any numbers.
+                  None: spikes if one of our modules made the tensor and it was not written to since, otherwise dense; always
+                  dense under torch.compile.
+    check         raise ValueError if an input that is treated as spikes is none; so does the environment variable
+                  SNNBENCH_CHECK_INPUTS if it is not empty. Otherwise values are never read.
+    recompute     save no currents for the backward pass but multiply again, 32 steps at a time, and save an input of spikes in
+                  bits or bytes. Memory beyond input and output then hardly grows with T.
+    spikes_dtype  default: the weight's type, or bfloat16 in tier bf16. In eager calls short spikes carry a float32 gradient
+                  (in tier bf16 a bfloat16 one); under torch.compile it is rounded to the spikes' type. "operands": the type
+                  that a next layer of this tier multiplies, if the gradient is not rounded to it.
+    emulate       on CPUs multiply the tier's short operands too, in float32: slow, but it shows a tensor core's inputs.
+    backend       as for `lif`.
 
-    The bias is added by the neuron, whose backward pass sums up its gradient too. Under autocast the product is the library's
-    in autocast's type. Takes the `state_dict` of an `nn.Linear`, and of earlier versions (`linear.weight`).
+    The neuron adds the bias, and its backward pass sums the bias's gradient. Under autocast the product is the library's in
+    autocast's type. The module loads the `state_dict` of an `nn.Linear` too. Calls and the constructor raise ValueError or
+    TypeError, naming the argument, if an argument is invalid.
+
+    Example:
+
+        >>> layer = LinearLIF(700, 128, spec=NeuronSpec("soft"), input="spikes", recompute=True)
+        >>> layer(torch.randint(0, 2, (100, 16, 700)).float()).shape
+        torch.Size([100, 16, 128])
     """
 
     def __init__(
@@ -56,7 +66,7 @@ class LinearLIF(torch.nn.Module):
             raise ValueError(f"input_counts = {input_counts!r} must be a whole number of at least 1")
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
         self.spec = spec or NeuronSpec()
-        self.options = {
+        self.options: dict[str, Any] = {
             "input": input,
             "input_counts": input_counts,
             "recompute": recompute,
@@ -71,10 +81,10 @@ class LinearLIF(torch.nn.Module):
     def stack(
         cls, sizes: Sequence[int], bias: bool = True, spec: NeuronSpec | None = None, *, input: str | None = None, **options
     ) -> torch.nn.Sequential:
-        """Layers sizes[0] → sizes[1] → … of one neuron; `input` is what the first is given, the other options are of all.
+        """Layers sizes[0] → sizes[1] → … with one neuron; `input` describes the first layer's input, other options are for all.
 
-        Between layers are spikes, and said to be. They are written in the type of the tier's operands, which the next product
-        reads: none is in float32 where those are short. Takes the `state_dict` of a Sequential of `nn.Linear`.
+        Layers pass on spikes in the type of the tier's operands, so that the next product reads them without a conversion. The
+        stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises ValueError for fewer than two sizes.
         """
         if len(sizes) < 2:
             raise ValueError(f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer")
@@ -82,20 +92,20 @@ class LinearLIF(torch.nn.Module):
         inner = {**options, "input": "spikes", "input_counts": spec.max_spikes}
         layers = []
         for index, (inputs, outputs) in enumerate(pairwise(sizes)):
-            told = {**options, "input": input} if index == 0 else inner
-            handed_on = {} if index == last else {"spikes_dtype": OPERANDS}
-            layers.append(cls(inputs, outputs, bias, spec, **told | handed_on))
+            layer_options = {**options, "input": input} if index == 0 else inner
+            cast_spikes = {} if index == last else {"spikes_dtype": OPERANDS}
+            layers.append(cls(inputs, outputs, bias, spec, **layer_options | cast_spikes))
         return torch.nn.Sequential(*layers)
 
     @classmethod
     def of(cls, linear: torch.nn.Linear, spec: NeuronSpec | None = None, **options) -> "LinearLIF":
-        """The layer `linear`, its parameters shared, and a neuron."""
+        """The layer `linear`, whose parameters are shared, and a neuron."""
         made = cls(linear.in_features, linear.out_features, linear.bias is not None, spec, **options)
         made.linear = linear
         return made
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return apply(x, self.linear.weight, self.linear.bias, self.spec, **self.options)
+        return linear_lif(x, self.linear.weight, self.linear.bias, self.spec, **self.options)
 
     def _load_from_state_dict(self, state, prefix, *more):
         for name in ("weight", "bias"):
@@ -104,5 +114,5 @@ class LinearLIF(torch.nn.Module):
         super()._load_from_state_dict(state, prefix, *more)
 
     def extra_repr(self) -> str:
-        told = {name: value for name, value in self.options.items() if value not in (None, False) and name != "input_counts"}
-        return ", ".join([self.spec.label(), *(f"{name}={value}" for name, value in told.items())])
+        shown = {name: value for name, value in self.options.items() if value not in (None, False) and name != "input_counts"}
+        return ", ".join([self.spec.label(), *(f"{name}={value}" for name, value in shown.items())])

@@ -1,8 +1,8 @@
-"""A weight's short operands, made once for every value that it has: kept by its storage and torch's count of writes to it.
+"""Caches the short operands of weights, by a weight's storage and torch's count of writes to it.
 
-The count does not see what is written through `parameter.data` or from outside of torch: call `forget` after such a write.
-Tensors of `torch.inference_mode` have no count, and while a CUDA graph is captured the splitting has to be part of the graph:
-both are split at every call.
+The count does not include writes through `parameter.data` or from outside of torch: call `forget` after such a write. A weight
+is split at every call if it has no count (tensors of `torch.inference_mode`), and while a CUDA graph is captured, because
+the splitting must then be part of the graph.
 """
 
 import torch
@@ -11,26 +11,26 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from .split_formats import TIERS, Split
 
-_kept: dict = {}
-"""By storage, place in it and tier: (weak reference to the storage, count of writes, split)."""
+_splits: dict = {}
+"""By storage, position in it and tier: (weak reference to the storage, count of writes, split)."""
 
 
 def prepared(weight: Tensor, tier: str) -> Split:
-    """The split of `weight` (outputs, inputs) that `tier` multiplies with."""
+    """The split of `weight` (outputs, inputs) for `tier`."""
     if weight.is_inference() or (weight.is_cuda and torch.cuda.is_current_stream_capturing()):
         return TIERS[tier].split(weight)
     reference = StorageWeakRef(weight.untyped_storage())
     key = (reference.cdata, weight.storage_offset(), weight.shape, weight.stride(), weight.dtype, tier)
-    # A weak reference keeps the address of its storage from being given to another.
-    _, version, split = _kept.get(key, (None, None, None))
+    # The weak reference prevents that another storage gets the same address.
+    _, version, split = _splits.get(key, (None, None, None))
     if split is None or version != weight._version:
-        for other in [k for k, (kept, _, _) in _kept.items() if kept.expired()]:
-            del _kept[other]
+        for other in [k for k, (storage, _, _) in _splits.items() if storage.expired()]:
+            del _splits[other]
         split = TIERS[tier].split(weight.detach())
-        _kept[key] = (reference, weight._version, split)
+        _splits[key] = (reference, weight._version, split)
     return split
 
 
 def forget() -> None:
-    """Split every weight anew at its next use."""
-    _kept.clear()
+    """Empty the cache, so that every weight is split again at its next use."""
+    _splits.clear()

@@ -1,58 +1,54 @@
-"""Products of a linear layer from short operands, summed in float32: each is `product` of two splits.
+"""Products of a linear layer from short operands, summed in float32. Each is the `product` of two splits:
 
-    currents   X  = S·Wᵀ     spikes: as many products as W has parts; in the tf32 tier a dense input is split too
-    by weight  dW = Gᵀ·S     likewise, of the parts of Gᵀ
+    currents   X  = S·Wᵀ     one product for each part of W; in the tf32 tier a dense input is split too
+    by weight  dW = Gᵀ·S     one product for each part of Gᵀ
     by input   dX = G·W      dense × dense, in the tf32 tier
 
-What is as good as float32 and dense × dense is the library's own float32 product (see `operands`): of split operands it takes
-three, the least of which, low × low, is left out, and partial sums of no more than 128 terms, or what a tensor core truncates
-shows. Sums of spikes' products stay in an accumulator for PROMOTED terms.
+Tiers as accurate as float32 leave dense × dense products to the library's float32 (see `matmul`). From short operands they would
+take three products (low × low is left out) and partial sums of at most 128 terms, because tensor cores truncate. Sums of
+spikes' products stay in an accumulator for PROMOTED terms.
 
-Error of an element, for the sum m = Σ|l·r| of the magnitudes of its n terms, with ρ = `relative_bound`:
+The error of an element, with m = Σ|l·r| over its n terms:
 
-    |error| ≤ (ρ + additions·2^-23)·m + what subnormals of the operands cost (`Format.error_bound`)
+    |error| ≤ (ρ + additions·2^-23)·m + the error of subnormal operands (`SplitFormat.error_bound`)
 
-2^-23 is what truncating to float32 costs (Fasi et al. 2021 found tensor cores to truncate), once for every 16 terms of
-every product and once a product and slice; sequential float32 has n·2^-24 there.
+ρ is the sum of the two operands' relative errors and of what low × low would add. 2^-23 is the error of truncating to float32
+(Fasi et al. 2021 found that tensor cores truncate), once for every 16 terms of each product and once for each product and
+slice of PROMOTED terms. Sequential float32 has n·2^-24 instead.
 """
-
-import math
 
 import torch
 from torch import Tensor
 
-from .split_formats import TIERS, Split
+from .split_formats import Split
 
 PROMOTED = 4096
 """Terms after which a partial sum of spikes' products leaves the tensor core and is added in float32."""
 
-BLOCK = 16
-"""Terms that a tensor core adds at once, in fp16 and bfloat16."""
-
 
 def multiply(left: Tensor, right: Tensor, into: Tensor | None = None, keep: float = 1.0) -> Tensor:
-    """left @ right + keep·into in float32, from short operands. On CPUs the operands are widened, their values are the same.
+    """left @ right + keep·into in float32, from short operands. CPUs convert the operands to float32, which is exact.
 
-    CUDA needs torch 2.8 for it, and no GPU has run it yet.
+    CUDA needs torch 2.8 or later.
     """
     if left.device.type == "cuda":
         if into is None:
             return torch.mm(left, right, out_dtype=torch.float32)
         return torch.addmm(into, left, right, beta=keep, out_dtype=torch.float32)
-    found = left.float() @ right.float()
-    return found if into is None else found + keep * into
+    total = left.float() @ right.float()
+    return total if into is None else total + keep * into
 
 
 def product(left: Split, right: Split, promoted: int | None = None, multiply=multiply) -> Tensor:
-    """left @ rightᵀ, float32 (rows of left, rows of right); scales are undone. See `scaled_product`."""
+    """left @ rightᵀ, float32 (rows of left, rows of right), divided by the scales of both. See `scaled_product`."""
     return unscaled(scaled_product(left, right, promoted, multiply), left.scale, right.scale)
 
 
 def scaled_product(left: Split, right: Split, promoted: int | None = None, multiply=multiply) -> Tensor:
-    """`product` with the scales of both still in it: who reads it can undo them on the way.
+    """`product` without the division by the scales.
 
-    Sums of `promoted` terms (None: all) stay in an accumulator. `multiply` is what stands for the hardware: (left, right,
-    into, keep) as the function of that name. Smaller parts' products come first.
+    Sums of `promoted` terms (None: all) stay in an accumulator. Products of smaller parts come first. `multiply` replaces the
+    function of that name, so that tests can model the hardware.
     """
     total, terms = None, left.parts[0].shape[1]
     step = min(promoted or terms, terms) or 1
@@ -66,29 +62,16 @@ def scaled_product(left: Split, right: Split, promoted: int | None = None, multi
 
 
 def _pairs(left: Split, right: Split) -> list[tuple[float, int, int]]:
-    """(factor, part of left, part of right) of every product that is taken, the least first."""
+    """(factor, part of left, part of right) of each product, the smallest factor first."""
     most = max(len(left.parts), len(right.parts))
     pairs = [(a * b, i, j) for i, a in enumerate(left.factors) for j, b in enumerate(right.factors) if i + j < most]
     return sorted(pairs, key=lambda pair: (pair[0], -pair[1] - pair[2]))
 
 
 def unscaled(total: Tensor, rows: Tensor | None, columns: Tensor | None = None) -> Tensor:
-    """`total`, written over, with each row and column divided by its scale, a power of two: exact."""
+    """`total`, divided in place by the scale of each row and column. Scales are powers of two, so this is exact."""
     if rows is not None:
         total /= rows[:, None]
     if columns is not None:
         total /= columns
     return total
-
-
-def relative_bound(tier: str, left_split: bool, right_split: bool) -> float:
-    """ρ of the module's docstring; spikes are not split. Two rounded operands, and low × low, which is left out."""
-    unit = TIERS[tier].relative
-    dropped = 2.0**-22 if unit < 2.0**-22 else unit**2
-    return (left_split + right_split) * unit + (left_split and right_split) * dropped
-
-
-def additions(terms: int, products: int, promoted: int | None = None) -> int:
-    """How often a sum of so many terms is rounded in a tensor core or behind it."""
-    slices = math.ceil(terms / (promoted or max(terms, 1)))
-    return products * (math.ceil(terms / BLOCK) + slices)

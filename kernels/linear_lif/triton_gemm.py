@@ -1,7 +1,7 @@
-"""Spikes times a weight of one to three short parts, in one Triton kernel: a candidate, used nowhere yet.
+"""Spikes times a weight of one to three short parts, in one Triton kernel. No layer uses it yet.
 
-It is to replace the library's products of `products.scaled_product` where it is measured faster: spikes are read once for all
-parts, and sums in float32 go to memory once. No GPU has run it: it is tested in Triton's interpreter and by its machine code.
+It reads spikes once for all parts and writes float32 sums once. It will replace the library's products of
+`split_products.scaled_product` where it is measured to be faster.
 """
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from .split_formats import Split
 
 ROWS, COLUMNS, INNER, WARPS, STAGES = 128, 128, 64, 8, 3
-"""The tile of a block, the terms that are loaded at once, and how many of those loads are under way."""
+"""The tile of a block, the terms that are loaded at once, and how many of those loads are in flight."""
 
 
 @triton.jit
@@ -49,12 +49,13 @@ def spike_product_kernel(
     TILE_COLUMNS: tl.constexpr,
     TILE_INNER: tl.constexpr,
 ):
-    """out = (spikes·part0ᵀ + LOW·spikes·part1ᵀ + LOW²·spikes·part2ᵀ) / scale, the last parts and the scale as there are.
+    """out = (spikes·part0ᵀ + LOW·spikes·part1ᵀ + LOW²·spikes·part2ᵀ) / scale; part1, part2 and scale may be None.
 
-    spikes (rows, inner), parts (columns, inner) of one short type and row stride, all contiguous in `inner`; scale (columns,) and
-    out (rows, columns) float32. One accumulator, the least part first, so that it is multiplied by LOW between parts.
+    spikes (rows, inner) and parts (columns, inner) have one short type, parts have one row stride, and all are contiguous in
+    `inner`; scale (columns,) and out (rows, columns) are float32. There is one accumulator: the smallest part comes first, and
+    the sum is multiplied by LOW between parts.
     """
-    # Neighbouring blocks share their columns: a weight's tile is read once from memory, by many blocks from cache.
+    # Neighbouring blocks have the same columns, so that most of them read a weight's tile from cache.
     blocks = tl.cdiv(rows, TILE_ROWS)
     row = (tl.program_id(0) % blocks).to(tl.int64) * TILE_ROWS + tl.arange(0, TILE_ROWS)
     column = (tl.program_id(0) // blocks).to(tl.int64) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
@@ -72,7 +73,7 @@ def spike_product_kernel(
 
 
 def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
-    """Blocks and arguments for out (R, N) = spikes (R, K) · weightᵀ of the split of a weight (N, K)."""
+    """The number of blocks and the arguments for out (R, N) = spikes (R, K) · weightᵀ, of the split of a weight (N, K)."""
     part1, part2 = (*split.parts, None, None)[1:3]
     if spikes.dtype != split.parts[0].dtype:
         raise TypeError(f"spikes of {spikes.dtype} do not fit parts of {split.parts[0].dtype}")
@@ -101,7 +102,7 @@ def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
 
 
 def spike_product(spikes: Tensor, split: Split) -> Tensor:
-    """Currents (R, N), float32, of spikes (R, K) in the type of the weight's parts."""
+    """Currents (R, N), float32, of spikes (R, K) and a weight (N, K). Raises TypeError unless spikes have the parts' type."""
     out = spikes.new_empty((len(spikes), len(split.parts[0])), dtype=torch.float32)
     blocks, arguments = launch(spikes, split, out)
     if blocks:

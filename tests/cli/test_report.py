@@ -13,7 +13,7 @@ from support.paths import ROOT
 from support.synthetic import rounds
 
 from snnbench.experiment.config import load_config
-from snnbench.records.store import write_record
+from snnbench.records.store import ResultFolder
 from snnbench.report.page.reproduce import result_set
 
 COMMAND = Path(sys.executable).with_name("snnbench")
@@ -28,7 +28,7 @@ def report(*arguments) -> subprocess.CompletedProcess:
 def folder(tmp_path) -> Path:
     for name, step in (("torch", 0.004), ("jax", 0.002)):
         for record in rounds(name, step=step, neurons=97):
-            write_record(tmp_path / "one", record)
+            ResultFolder(tmp_path / "one").write_record(record)
     return tmp_path / "one"
 
 
@@ -53,7 +53,7 @@ def test_plots_are_written_beside_the_report(folder, tmp_path):
 
 def test_several_folders_are_one_report(folder, tmp_path):
     for record in rounds("norse", neurons=97, machine="m2"):
-        write_record(tmp_path / "two", record)
+        ResultFolder(tmp_path / "two").write_record(record)
     done = report(folder, tmp_path / "two", "--out", tmp_path / "out")
     assert done.returncode == 0 and "norse" in done.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_a_mistake_is_one_sentence(folder, arguments, sentence):
 
 
 def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
-    found = result_set(QUICKSTART, ["2026-01-01"])
+    found = result_set(ResultFolder(QUICKSTART), ["2026-01-01"])
     again = tmp_path / "quickstart.toml"
     again.write_text(found.config)
     assert load_config(again) == load_config(ROOT / "configs" / "quickstart.toml")
@@ -90,7 +90,7 @@ def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
 
 @pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
 def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
-    found = result_set(ROOT / "results" / name, [])
+    found = result_set(ResultFolder(ROOT / "results" / name), [])
     assert found.config and not found.strange
     (tmp_path / "again.toml").write_text(found.config)
     load_config(tmp_path / "again.toml")
@@ -98,13 +98,13 @@ def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
 
 def test_an_experiment_of_another_version_is_called_that(tmp_path):
     (tmp_path / "experiment.json").write_text('"hi"')
-    assert result_set(tmp_path, []).strange == ["experiment.json"]
+    assert result_set(ResultFolder(tmp_path), []).strange == ["experiment.json"]
 
 
 def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path):
     (tmp_path / "experiment.json").write_text("[]")
     (tmp_path / "environment-x.json").write_text("{}")
-    found = result_set(tmp_path, [])
+    found = result_set(ResultFolder(tmp_path), [])
     assert (found.config, found.packages, found.newest, found.unreadable) == ("", {}, "", [])
 
 
@@ -112,13 +112,13 @@ def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path)
 @pytest.mark.parametrize("content", [b"{ half of it", b"\xff\xfe"])
 def test_what_is_no_json_is_told_of(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    (sentence,) = result_set(tmp_path, []).unreadable
+    (sentence,) = result_set(ResultFolder(tmp_path), []).unreadable
     assert sentence.startswith(f"{tmp_path / name} cannot be read: ")
 
 
 @pytest.mark.parametrize("content", ["[]", '{"a": 1}', "3"])
 def test_a_plan_that_is_none(tmp_path, content):
     (tmp_path / "planned.json").write_text(content)
-    assert result_set(tmp_path, []).unreadable == [
+    assert result_set(ResultFolder(tmp_path), []).unreadable == [
         f"{tmp_path / 'planned.json'} must hold the names of planned cases by their ids, in braces"
     ]

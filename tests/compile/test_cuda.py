@@ -1,4 +1,4 @@
-"""The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200: read here, run by nobody yet."""
+"""The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200, read from its disassembly."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from support.cuda_checks import channel, forward_call
 
 from snnbench.kernels.build import nvrtc
 from snnbench.kernels.lif.contract import Backward
-from snnbench.kernels.lif.cuda import launch as cuda_spelling
+from snnbench.kernels.lif.cuda import launch as cuda_launch
 from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
 from snnbench.kernels.work import CHECKPOINT_STEPS
 
@@ -25,12 +25,12 @@ needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc
 needs_disassembler = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="needs cuobjdump, from Triton or the CUDA toolkit")
 
 
-def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100, **options) -> nvrtc.Program:
+def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100, **options) -> nvrtc.CudaProgram:
     x = torch.empty(steps, 16, count // 16, dtype=dtype)
-    return cuda_spelling.prepare_forward(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
+    return cuda_launch.prepare_forward(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
 
 
-def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.Program:
+def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.CudaProgram:
     x = torch.empty(100, 16, count // 16, dtype=dtype)
     over = channel(0, x, 1) if everything else None
     inner = torch.empty(16, count // 16)
@@ -51,7 +51,7 @@ def backward_program(count: int, dtype=torch.float32, spec=None, everything=Fals
         sum_by_current=inner if everything else None,
         grad_parts=x.new_empty((3, *x.shape), dtype=torch.bfloat16) if parts else None,
     )
-    return cuda_spelling.prepare_backward(call).program
+    return cuda_launch.prepare_backward(call).program
 
 
 FEW, MANY = 8192, 65536
@@ -118,7 +118,7 @@ def test_what_nvcc_makes(variant, tmp_path):
 def test_every_surrogate_is_straight_code(surrogate, tmp_path):
     reset = RESETS[SURROGATES.index(surrogate) % len(RESETS)]
     program = backward_program(FEW, spec=NeuronSpec(reset, surrogate=surrogate))
-    short = nvrtc.Program(program.kernel, (*(m for m in program.macros if m[0] != "LIF_CHUNK"), ("LIF_CHUNK", 4)))
+    short = nvrtc.CudaProgram(program.path, (*(m for m in program.macros if m[0] != "LIF_CHUNK"), ("LIF_CHUNK", 4)))
     assert_fast(nvrtc.compile_source(short.source(), ARCHITECTURE), tmp_path)
 
 
@@ -126,8 +126,8 @@ def test_every_surrogate_is_straight_code(surrogate, tmp_path):
 @needs_disassembler
 def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
     """Planted: the loop that fused kernels usually are, whose stores hold up the loads."""
-    monkeypatch.setattr(cuda_spelling, "PLANS", {})
-    monkeypatch.setattr(cuda_spelling, "forward_depth", lambda *_: 1)
+    monkeypatch.setattr(cuda_launch, "PLANS", {})
+    monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):
         assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE), tmp_path)
 
@@ -165,17 +165,17 @@ def test_compiled_once(tmp_path, monkeypatch):
 
 def test_reasons_why_it_cannot_run(monkeypatch):
     gpu = torch.device("cuda")
-    assert "CUDA device" in cuda_spelling.unavailable(torch.device("cpu"), torch.float32)
-    assert "float32" in cuda_spelling.unavailable(gpu, torch.float64)
+    assert "CUDA device" in cuda_launch.unavailable(torch.device("cpu"), torch.float32)
+    assert "float32" in cuda_launch.unavailable(gpu, torch.float64)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert "no CUDA device" in cuda_spelling.unavailable(gpu, torch.float32)
+    assert "no CUDA device" in cuda_launch.unavailable(gpu, torch.float32)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert "8.0" in cuda_spelling.unavailable(gpu, torch.float32)
+    assert "8.0" in cuda_launch.unavailable(gpu, torch.float32)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     nvrtc.unavailable.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.core", None)
-    assert "pip install cuda-core" in cuda_spelling.unavailable(gpu, torch.float32)
+    assert "pip install cuda-core" in cuda_launch.unavailable(gpu, torch.float32)
     nvrtc.unavailable.cache_clear()
 
 
@@ -194,8 +194,8 @@ def test_a_launch_goes_to_torchs_stream(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda index: SimpleNamespace(cuda_stream=1234))
-    program = nvrtc.Program("lif_forward", ())
-    nvrtc.launch(cuda_spelling.Launch(program, 3, 32, (1, 2), torch.device("cuda", 0)))
+    program = nvrtc.CudaProgram(Path("lif_forward.cu"), ())
+    nvrtc.launch(cuda_launch.CudaLaunch(program, 3, 32, (1, 2), torch.device("cuda", 0)))
     nvrtc.kernel.cache_clear()
     current, cubin, (stream, config, kernel, *arguments) = events
     assert (current, cubin, kernel, arguments) == ("current", "sm_90", "kernel lif_forward", [1, 2])

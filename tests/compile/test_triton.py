@@ -15,7 +15,7 @@ from support import sass
 from support.gpuless import driver  # noqa: F401 a fixture
 
 from snnbench.kernels.lif.contract import Backward, Forward
-from snnbench.kernels.lif.triton import launch as spelling
+from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.kernels.work import CHECKPOINT_STEPS
 
@@ -57,14 +57,14 @@ def forward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     final = torch.empty(BATCH, neurons)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
-    return spelling.forward_launch(Forward(spec, x, None, None, None, torch.empty_like(x), False, final, None, checkpoints))
+    return triton_launch.forward_launch(Forward(spec, x, None, None, None, torch.empty_like(x), False, final, None, checkpoints))
 
 
 def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everything: bool = False, parts: bool = False):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
     channel, inner = (torch.empty(neurons).expand(BATCH, neurons), torch.empty(BATCH, neurons)) if everything else (None, None)
-    return spelling.backward_launch(
+    return triton_launch.backward_launch(
         Backward(
             spec=spec,
             currents=x,

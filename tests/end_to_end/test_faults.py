@@ -5,7 +5,9 @@ import re
 import psutil
 import pytest
 
+from snnbench.cli import exit_codes
 from snnbench.experiment.order import order
+from snnbench.report.files import read_results
 
 ENDS = {
     # adapter: (framework, status, words of the reason)
@@ -77,6 +79,11 @@ def test_output_is_kept_in_short(faults):
     assert max(path.stat().st_size for path in (faults.folder / "records").iterdir()) < 200_000
 
 
+def test_a_worker_that_did_not_come_to_its_end_has_no_overhead(faults):
+    assert faults.record("segfaults")["overhead_s"] is None
+    assert faults.record("numpy")["overhead_s"] > 0
+
+
 @pytest.mark.parametrize("leaver", ["ForkingProgram", "DaemonProgram"])
 def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
     children = [int(line) for line in (snnbench_module.notes / leaver).read_text().split()]
@@ -94,17 +101,21 @@ def test_nothing_but_results_is_left(faults):
     assert not [path for path in faults.folder.rglob("*") if path.name.startswith(".") or "partial" in path.name]
 
 
-def test_a_failure_without_a_failed_proof_ends_with_3(snnbench):
-    adapters = ["numpy_network.py:NumpyNetwork", "raising.py:NotInstalled", "raising.py:RefusesLate"]
-    ended = snnbench.run(snnbench.config(["numpy", "not-installed", "refuses-late"], adapters))
-    assert ended.exit_code == 3
-    assert {row["framework"]: row["status"] for row in ended.rows}["not-installed"] == "env_error"
-
-
-def test_an_unsupported_case_is_a_result(snnbench):
-    adapters = ["numpy_network.py:NumpyNetwork", "raising.py:RefusesLate"]
-    ended = snnbench.run(snnbench.config(["numpy", "refuses-late"], adapters))
-    assert ended.exit_code == 0, ended.stderr
+@pytest.mark.parametrize(
+    ("frameworks", "exit_code"),
+    [
+        (["numpy", "refuses-late"], exit_codes.FINE),
+        (["numpy", "hangs", "raises-memory-error"], exit_codes.FINE),
+        (["refuses-late"], exit_codes.NOTHING),
+        (["numpy", "not-installed", "refuses-late"], exit_codes.FAILED),
+        (["numpy", "segfaults"], exit_codes.FAILED),
+        (["numpy", "segfaults", "returns-early"], exit_codes.REJECTED),
+    ],
+)
+def test_a_failed_proof_outweighs_a_failure_and_what_is_unsupported_is_a_result(faults, frameworks, exit_code):
+    rows = [row for row in read_results([faults.folder]).rows if row.case.framework in frameworks]
+    assert len(rows) == len(frameworks)
+    assert exit_codes.of_rows(rows) == exit_code
 
 
 def test_a_plan_of_which_nothing_can_run_is_a_mistake_of_the_config(snnbench):

@@ -55,8 +55,3 @@ def test_overhead_is_what_no_part_explains_and_stands_beside_the_null_probe(snnb
         assert 0 < record["overhead_s"] < record["duration_s"]
         assert 0 < record["monitor"]["null_s"] < 60
     assert len({record["monitor"]["null_s"] for record in ended.records}) == 1, "probed once a run"
-
-
-def test_a_worker_that_did_not_come_to_its_end_has_no_overhead(snnbench):
-    ended = snnbench.run(snnbench.config(["segfaults"], ["dying.py:Segfaults"]))
-    assert ended.record("segfaults")["overhead_s"] is None

@@ -1,7 +1,5 @@
 """What of a case is weighed and timed, by the settings `phases` and `timed`."""
 
-import pytest
-
 NUMPY = ["numpy_network.py:NumpyNetwork"]
 
 
@@ -15,12 +13,11 @@ def test_only_the_phases_that_are_asked_for_are_weighed_and_timed(snnbench):
     assert row["rank"] == "1" and row["step_s"] and not row["forward_s"] and not row["backward_extra_memory_bytes"]
 
 
-@pytest.mark.parametrize("phases", ['["step"]', '["forward", "step"]'])
-def test_untimed_is_proved_and_weighed(snnbench, phases):
-    ended = snnbench.run(snnbench.config(["numpy"], NUMPY, measure=f"timed = false\nphases = {phases}"))
+def test_untimed_is_proved_and_weighed(snnbench):
+    ended = snnbench.run(snnbench.config(["numpy"], NUMPY, measure='timed = false\nphases = ["forward", "step"]'))
     assert ended.exit_code == 0, ended.stderr
     record = ended.record("numpy")
-    assert record["status"] == "ok" and record["proof"]["passed"] and len(record["memory"]) == phases.count('"') // 2
+    assert record["status"] == "ok" and record["proof"]["passed"] and set(record["memory"]) == {"forward", "step"}
     assert not any(part["samples"] for part in record["parts"].values())
     (row,) = ended.rows
     assert row["proved"] == "true" and row["extra_memory_bytes"] and not row["rank"] and not row["step_s"]

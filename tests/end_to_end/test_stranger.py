@@ -1,8 +1,11 @@
 """Somebody who knows a framework writes one short file, and it runs without being installed."""
 
+import json
+import re
 import textwrap
 
 import pytest
+from support.command_line import TINY
 
 STRANGER = textwrap.dedent("""
     import torch
@@ -51,26 +54,20 @@ def test_a_stranger_s_file_of_25_lines_runs(snnbench, stranger):
 
 
 def test_check_holds_it_to_the_same_proof(snnbench, stranger):
-    arguments = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
-    checked = snnbench("check", "--adapter", f"{stranger}:Mine", "--neuron", "soft", *arguments)
-    assert checked.exit_code == 0, checked.stdout + checked.stderr
-    assert "mine" in checked.stdout
-    assert "torch" not in checked.stdout, "without names only what was given is checked"
-    wrong = snnbench("check", "--adapter", f"{stranger}:Mine", "--neuron", "hard", *arguments)
-    assert wrong.exit_code == 4, "its reset is soft whatever is asked"
-    assert "resets like `soft`" in wrong.stdout
+    ended = snnbench("check", "--adapter", f"{stranger}:Mine", "--neuron", "soft", "--neuron", "hard", "--json", *TINY)
+    assert ended.exit_code == 4, "its reset is soft whatever is asked"
+    results = {result["case"]["neuron"]["reset"]: result for result in json.loads(ended.stdout)}
+    assert {result["case"]["framework"] for result in results.values()} == {"mine"}, "without names only what was given"
+    assert results["soft"]["status"] == "ok"
+    assert results["hard"]["status"] == "check_failed" and "resets like `soft`" in results["hard"]["reason"]
 
 
-def test_a_class_that_is_no_adapter_is_told_so(snnbench, stranger):
-    wrong = snnbench("check", "--adapter", f"{stranger}:Spike", "--neuron", "soft")
-    assert wrong.exit_code == 3
-    assert "is not a subclass of TorchAdapter" in wrong.stdout + wrong.stderr
-
-
-def test_a_class_that_is_not_in_the_file_is_told_so(snnbench, stranger):
-    wrong = snnbench("check", "--adapter", f"{stranger}:Mein", "--neuron", "soft")
-    assert wrong.exit_code == 3
-    assert "Mein" in wrong.stdout + wrong.stderr
+def test_a_class_that_is_no_adapter_and_one_that_is_not_in_the_file_are_told_so(snnbench):
+    (snnbench.folder / "mine.py").write_text("class Spike:\n    pass\n")
+    ended = snnbench("check", "--adapter", "mine.py:Spike", "--adapter", "mine.py:Mein", "--neuron", "soft")
+    assert ended.exit_code == 3
+    assert "is not a subclass of TorchAdapter" in ended.stdout
+    assert re.search("Mein.*has no attribute|no attribute.*Mein", ended.stdout), ended.stdout
 
 
 @pytest.mark.frameworks
@@ -78,6 +75,5 @@ def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench
     for name in ("norse", "torch", "numpy", "snnbench", "json"):
         (snnbench.folder / f"{name}.py").write_text('raise RuntimeError("the wrong file")\n')
     (snnbench.folder / "mine.py").write_text(STRANGER)
-    arguments = ["--neuron", "soft", "--neurons", 31, "--time-steps", 41, "--batch", 3]
-    checked = snnbench("check", "norse", "mine", "--adapter", "mine.py:Mine", *arguments)
-    assert checked.exit_code == 0, checked.stdout + checked.stderr
+    ended = snnbench.installed("check", "mine", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
+    assert ended.exit_code == 0, ended.stdout + ended.stderr

@@ -8,11 +8,13 @@ import pytest
 from support.environments import FULL_DISK, SIZES, config_of, framework, package_with, states, steps, wheel_of, write_recipe
 
 from snnbench.adapters.base.case import Case
+from snnbench.environments.inventory import Home
 from snnbench.executors.launch import launch
 from snnbench.executors.local import LocalExecutor
 from snnbench.executors.surroundings import worker_environment
-from snnbench.experiment.planned_case import PlannedCase
+from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.run.check import prove_apart
+from snnbench.run.planned_case import PlannedCase
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +37,16 @@ def test_it_is_made_with_progress(made, snnbench_module):
 
 def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
     """In the environment there is neither pydantic nor rich nor typer, and what a record says of it is its own."""
-    ended = snnbench_module.run(config_of(snnbench_module))
+    config = config_of(snnbench_module, ["tiny", "numpy"], ["numpy_network.py:NumpyNetwork"])
+    ended = snnbench_module.run(config)
     assert ended.exit_code == 0, ended.stderr
-    (record,) = ended.records
+    record, default = ended.record("tiny"), ended.record("numpy")["environment"]
     assert (record["status"], record["environment"]["name"]) == ("ok", "tiny")
     packages = json.loads((ended.folder / f"environment-{record['environment']['hash']}.json").read_text())["packages"]
     assert {"tinyframework": "1.0", "numpy": "2.4.6", "snnbench": "0.1.0"}.items() <= packages.items()
     assert not {"pydantic", "typer", "rich", "filelock", "psutil"} & set(packages)
-    default = json.loads(snnbench_module("doctor", "--json").stdout)["environment"]
-    assert default["hash"] != record["environment"]["hash"]
-    assert snnbench_module.run(config_of(snnbench_module)).stderr.count("kept, ok") == 1, "the same environment: done is done"
+    assert (default["name"], default["hash"] == record["environment"]["hash"]) == ("default", False)
+    assert snnbench_module.run(config).stderr.count("kept, ok") == 2, "the same environments: done is done"
     checked = snnbench_module("check", "--adapter", "tiny.py:Tiny", "--neurons", "31", "--neuron", "soft")
     assert checked.exit_code == 0 and "same network" in checked.stdout
 
@@ -63,8 +65,8 @@ def test_a_default_environment_that_has_the_framework_is_used(made, snnbench_mod
 
 def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     gone = tmp_path / "environment" / "bin" / "python"
-    adapter = {"reference": "tiny.py:Tiny", "environment": {"executor": LocalExecutor(str(gone))}}
-    ended = prove_apart(PlannedCase(Case("tiny"), adapter), 10)
+    home = Home({"name": "tiny"}, LocalExecutor(str(gone)))
+    ended = prove_apart(PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), home), 10)
     assert (ended.status, ended.reason) == ("env_error", f"{gone} cannot be started: No such file or directory")
     outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), LocalExecutor(str(gone)))
     with pytest.raises(RuntimeError, match="cannot be started"):
@@ -151,5 +153,3 @@ def test_all_means_what_is_installed_here_and_a_name_means_that_name(snnbench):
     lacking = ended.record("lava-dl")
     assert lacking["status"] == "env_error"
     assert lacking["reason"] == "needs an environment of its own: snnbench env create lava-dl"
-    checked = snnbench("check", "lava-dl", "lava-dl:quantised", "--neuron", "none")
-    assert checked.exit_code == 3 and "snnbench env create lava-dl" in checked.stdout

@@ -33,8 +33,9 @@ def test_interrupted_killed_and_resumed(snnbench):
     half = next(folder.glob("lib/*/site-packages")) / "half-1.0.dist-info"
     half.mkdir()
     (half / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
-    listed = snnbench("adapters", "--adapter", "tiny.py:Tiny").stdout
-    assert "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny" in listed
+    checked = snnbench("check", "tiny", "--adapter", "tiny.py:Tiny", "--neuron", "soft")
+    assert checked.exit_code == 3
+    assert "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny" in checked.stdout
 
     (slow / "go").touch()
     (snnbench.folder / "tiny.py").write_text(ADAPTER.replace("tinyframework.neurons", "slowpackage"))

@@ -90,9 +90,9 @@ def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
         python.rename(aside)
         python.write_text("#!/bin/sh\necho no room >&2\nexit 1\n")
         python.chmod(0o755)
-        listed = json.loads(ready("adapters", "--adapter", "tiny.py:Tiny", "--json").stdout)["adapters"]
-        (tiny,) = [entry for entry in listed if entry["name"] == "tiny"]
-        assert tiny["lacking"] == "environment tiny gives no answer: no room: snnbench env doctor tiny"
+        checked = ready("check", "tiny", "--adapter", "tiny.py:Tiny", "--neuron", "soft")
+        assert checked.exit_code == 3
+        assert "environment tiny gives no answer: no room: snnbench env doctor tiny" in checked.stdout
         assert "gives no answer: no room" in ready("env", "doctor", "tiny").stdout
         python.unlink()
         assert states(ready)["tiny"] == "broken"

@@ -1,4 +1,4 @@
-"""What of the kernels only a GPU can show. Skipped, all of it, where there is none: none of it has run on one yet."""
+"""The kernels on a GPU. All tests are skipped where there is none."""
 
 import copy
 
@@ -13,18 +13,18 @@ from snnbench.kernels.lif.operator import lif_op
 from snnbench.kernels.linear_lif.split_formats import TIERS, Split
 from snnbench.kernels.linear_lif.split_products import PROMOTED, product
 
-DEVICE, SPELLINGS = "cuda", ("reference", "triton", "cuda")
+DEVICE, BACKENDS = "cuda", ("reference", "triton", "cuda")
 SHORT = (torch.float16, torch.bfloat16)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
-def here(*shape, **told):
-    return currents_of(*shape, **told).to(DEVICE)
+def here(*shape, **given):
+    return currents_of(*shape, **given).to(DEVICE)
 
 
-def called(spec, backend, **told):
-    return lambda x, *state: lif(x, spec, state=state[0] if state else None, trace=True, backend=backend, **told)
+def called(spec, backend, **given):
+    return lambda x, *state: lif(x, spec, state=state[0] if state else None, trace=True, backend=backend, **given)
 
 
 def assert_same_bits(found, expected):
@@ -32,7 +32,7 @@ def assert_same_bits(found, expected):
         assert torch.equal(got.detach().cpu(), wanted.detach().cpu())
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("spec", KINDS, ids=label)
 def test_bits_of_the_reference_on_the_cpu_and_gradients_of_float64(spec, backend):
     x, state = currents_of(67, 3, 97), currents_of(3, 97, seed=2)
@@ -43,7 +43,7 @@ def test_bits_of_the_reference_on_the_cpu_and_gradients_of_float64(spec, backend
         assert relative(got.cpu(), expected) <= 1e-6
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", SHORT, ids=str)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 1, 7), (33, 3, 97), (100, 16, 512)], ids=str)
 def test_short_storage_and_sizes(shape, dtype, backend):
@@ -55,7 +55,7 @@ def test_short_storage_and_sizes(shape, dtype, backend):
         assert relative(got.cpu(), exact) <= torch.finfo(dtype).eps
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("spec", RESETS, ids=label)
 def test_pieces_have_the_bits_of_the_whole(spec, backend):
     x = here(67, 3, 97)
@@ -65,7 +65,7 @@ def test_pieces_have_the_bits_of_the_whole(spec, backend):
     assert_same_bits([torch.cat([first, rest]), last, torch.cat([early, late])], [whole, final, trace])
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_any_strides_and_an_expanded_gradient(backend):
     dense = here(37, 3, 97).requires_grad_()
     turned = dense.detach().permute(2, 0, 1).contiguous().permute(1, 2, 0).requires_grad_()
@@ -74,14 +74,14 @@ def test_any_strides_and_an_expanded_gradient(backend):
     assert torch.equal(dense.grad, turned.grad) and dense.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("value", [10.0, -10.0, float("nan"), float("inf")])
 def test_all_or_no_spikes_and_what_is_no_number(value, backend):
     x = torch.full((37, 3, 97), value)
     assert_same_bits([lif(x.to(DEVICE), backend=backend).spikes], [lif(x, backend="reference").spikes])
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", [(5, 0, 7), (5, 3, 0)])
 def test_empty_batches(shape, backend):
     x = torch.zeros(shape, device=DEVICE, requires_grad=True)
@@ -89,7 +89,7 @@ def test_empty_batches(shape, backend):
     assert x.grad.shape == shape
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", [torch.uint8, "bits", torch.bfloat16])
 def test_kinds_of_spikes(kind, backend):
     x = currents_of(37, 3, 97)
@@ -97,13 +97,13 @@ def test_kinds_of_spikes(kind, backend):
     assert_same_bits([found], [lif(x, spikes_dtype=kind, backend="reference").spikes])
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_opcheck(backend):
     x, state = here(37, 3, 5).requires_grad_(), here(3, 5, seed=2).requires_grad_()
     torch.library.opcheck(lif_op, (x, state, None, None, *options(backend, trace=True)))
 
 
-@pytest.mark.parametrize("backend", SPELLINGS)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_batch_norm(backend):
     shape = (37, 3, 11)
     x, upstream = 3 + 2 * currents_of(*shape, seed=5), currents_of(*shape, seed=6)
@@ -171,9 +171,9 @@ def test_a_graph_of_forward_and_backward_replays_with_other_input(name):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("told", [{}, {"recompute": True}], ids=["kept", "recomputed"])
-def test_tiers_keep_to_float64(tier, told):
-    layer = linear_layers.layer(tier=tier, input="spikes", **told).to(DEVICE)
+@pytest.mark.parametrize("options", [{}, {"recompute": True}], ids=["saved", "recomputed"])
+def test_tiers_keep_to_float64(tier, options):
+    layer = linear_layers.layer(tier=tier, input="spikes", **options).to(DEVICE)
     exact = linear_layers.results(copy.deepcopy(layer).cpu().double(), linear_layers.spikes_in().double())
     found = linear_layers.results(layer, linear_layers.spikes_in().to(DEVICE))
     for got, expected in zip(found[1:], exact[1:], strict=True):

@@ -11,7 +11,7 @@ from support.synthetic import rounds, unmeasured
 from snnbench.mistakes import ConfigError
 from snnbench.records.compare import compare
 from snnbench.records.rows import rows_of
-from snnbench.records.store import write_record
+from snnbench.records.store import ResultFolder
 
 COMMAND = Path(sys.executable).with_name("snnbench")
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
@@ -122,7 +122,7 @@ def folders(tmp_path):
         ("other", rounds("jax", neurons=5)),
     ):
         for one in set_:
-            write_record(tmp_path / name, one)
+            ResultFolder(tmp_path / name).write_record(one)
     return tmp_path
 
 

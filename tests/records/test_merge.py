@@ -7,7 +7,7 @@ from support.synthetic import record, rounds
 
 from snnbench.records.merge import merge_folders
 from snnbench.records.rows import comparison_group
-from snnbench.records.store import read_records, write_record
+from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results
 
 
@@ -18,14 +18,14 @@ def folders(tmp_path):
         for name, step in (("torch", 0.004), ("jax", 0.002)):
             for size in (97, 193):
                 for one in rounds(name, step=step * speed, neurons=size, machine=machine):
-                    write_record(tmp_path / machine, one.model_copy(update={"done_key": machine}))
+                    ResultFolder(tmp_path / machine).write_record(one.model_copy(update={"done_key": machine}))
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
         (tmp_path / machine / f"environment-{machine}.json").write_text("{}")
-    return [tmp_path / "m1", tmp_path / "m2"]
+    return [ResultFolder(tmp_path / "m1"), ResultFolder(tmp_path / "m2")]
 
 
 def test_machines_are_not_ranked_together(folders, tmp_path):
-    merged = merge_folders(folders, tmp_path / "all")
+    merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
     assert (merged.name, merged.remarks, merged.unreadable) == ("grid", [], [])
     rows = read_results([tmp_path / "all"]).rows
     machines = [row.first.machine["hash"] for row in rows]
@@ -42,26 +42,26 @@ def test_machines_are_not_ranked_together(folders, tmp_path):
 def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
     old, new = record("jax", neurons=97), record("jax", neurons=97, step=0.001)
     new = new.model_copy(update={"started_at": "2026-11-21T00:00:00+00:00"})
-    write_record(tmp_path / "one", old)
-    write_record(tmp_path / "two", new)
+    ResultFolder(tmp_path / "one").write_record(old)
+    ResultFolder(tmp_path / "two").write_record(new)
     for order in (["one", "two"], ["two", "one"]):
-        out = tmp_path / "-".join(order)
-        merged = merge_folders([tmp_path / name for name in order], out)
-        assert read_records(out)[0] == [new]
+        out = ResultFolder(tmp_path / "-".join(order))
+        merged = merge_folders([ResultFolder(tmp_path / name) for name in order], out)
+        assert out.read_records()[0] == ResultFolder(out.path).read_records()[0] == [new]
         (remark,) = merged.remarks
         assert f"{new.case_id}, round 0, is there twice: the newest counts" in remark
 
 
 def test_different_experiments_have_no_common_config(folders, tmp_path):
-    (folders[1] / "experiment.json").write_text(json.dumps({"name": "other"}))
-    merged = merge_folders(folders, tmp_path / "all")
+    folders[1].experiment.write_text(json.dumps({"name": "other"}))
+    merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
     assert merged.name == "m1 + m2"
     assert "of different experiments" in merged.remarks[0] and not (tmp_path / "all" / "experiment.json").exists()
 
 
 def test_a_damaged_record_is_named(folders, tmp_path):
-    damaged = next((folders[0] / "records").iterdir())
+    damaged = next(folders[0].records.iterdir())
     damaged.write_text("{")
-    merged = merge_folders(folders, tmp_path / "all")
+    merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
     assert any(str(damaged) in sentence for sentence in merged.unreadable)
-    assert len(read_records(tmp_path / "all")[0]) == 15
+    assert len(ResultFolder(tmp_path / "all").read_records()[0]) == 15

@@ -10,6 +10,12 @@ from snnbench.report.plots import drawn, paper_spec
 pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """Few pixels are drawn sooner."""
+    monkeypatch.setattr("snnbench.report.plots.PIXELS_PER_INCH", 72)
+
+
 def test_the_printed_coverage_map_has_every_case(examples):
     (panel,) = coverage_map(examples).panels
     assert len(panel.points) == len(examples.entries) == 192

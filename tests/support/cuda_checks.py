@@ -1,5 +1,6 @@
-"""Calls of the CUDA spelling, run on a CPU and held against the reference."""
+"""Calls of the CUDA kernels, run on a CPU and compared with the reference."""
 
+import math
 from dataclasses import replace
 
 import torch
@@ -8,6 +9,8 @@ from support import cuda_emulation
 from snnbench.kernels.lif import reference
 from snnbench.kernels.lif.contract import Backward, Forward
 from snnbench.kernels.lif.cuda import launch
+from snnbench.kernels.linear_lif.split_formats import bf16_triple
+from snnbench.kernels.spec import NeuronSpec
 from snnbench.kernels.work import CHECKPOINT_STEPS
 
 ROUNDING = {torch.float32: 0, torch.float16: 2**-11, torch.bfloat16: 2**-8}
@@ -79,17 +82,17 @@ def check_forward(spec, x, **options) -> Forward:
 
 
 def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", "sum_by_current"), **given) -> None:
-    """Run a backward call as CUDA's source says, and as the reference does in double precision."""
+    """Run a backward call by CUDA's source and by the reference in float64: results must agree."""
     channels = {name: given.get(name) for name in ("scale", "shift")}
-    kept = forward_call(spec, x, **channels)
-    reference.forward(kept)
+    forward = forward_call(spec, x, **channels)
+    reference.forward(forward)
     doubled = {name: double(value) for name, value in {**channels, **given}.items()}
-    kept_double = forward_call(spec, x.double(), **{name: doubled[name] for name in channels})
-    kept_double = replace(
-        kept_double, checkpoints=kept_double.checkpoints.double(), final_state=torch.empty(x.shape[1:]).double()
+    exact_forward = forward_call(spec, x.double(), **{name: doubled[name] for name in channels})
+    exact_forward = replace(
+        exact_forward, checkpoints=exact_forward.checkpoints.double(), final_state=torch.empty(x.shape[1:]).double()
     )
-    reference.forward(kept_double)
-    assert torch.equal(kept.spikes, kept_double.spikes.float()), "a threshold is met within rounding: choose another seed"
+    reference.forward(exact_forward)
+    assert torch.equal(forward.spikes, exact_forward.spikes.float()), "a threshold is met within rounding: choose another seed"
 
     outputs = {
         "grad_currents": x,
@@ -106,7 +109,10 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
             **{name: guarded(dense_like(like, dtype)) if name in needed else None for name, like in outputs.items()},
         )
 
-    found, expected = call(x, kept.checkpoints, given, None), call(x.double(), kept_double.checkpoints, doubled, torch.float64)
+    found, expected = (
+        call(x, forward.checkpoints, given, None),
+        call(x.double(), exact_forward.checkpoints, doubled, torch.float64),
+    )
     launch.backward(found, cuda_emulation.launch)
     reference.backward(expected)
     for name in needed:
@@ -114,6 +120,30 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
         error = (a.double() - b).norm() / b.norm().clamp_min(1e-30)
         assert error <= 1e-6 + ROUNDING[a.dtype], f"{name}: {error:.2e}"
         assert_untouched(a)
+
+
+def check_parts(whole: bool) -> None:
+    """The parts are those of splitting the gradient afterwards, beside it or in its place."""
+    x = currents(70, 3, 10)
+    gs, gv = upstream(x), upstream(x, seed=4)
+    gv[40, 0, 1], gv[69, 1, 2] = math.nan, math.inf
+    gv[69, 1, 3], gv[69, 1, 4] = 3.4e38, -3.4e38  # which bfloat16 would round to infinity
+    forward = forward_call(NeuronSpec(), x)
+    reference.forward(forward)
+    absent = dict.fromkeys(("scale", "shift", "grad_final", "center", "mix", "grad_state", "sum_error", "sum_by_current"))
+    upstreams = {"grad_spikes": gs, "grad_trace": gv}
+    given = {"spec": NeuronSpec(), "currents": x, "checkpoints": forward.checkpoints, **upstreams, **absent}
+    alone = Backward(**given, grad_currents=torch.empty_like(x))
+    parts = guarded(x.expand(3, *x.shape).contiguous(), torch.bfloat16)
+    call = Backward(**given, grad_currents=guarded(x) if whole else None, grad_parts=parts)
+    for each in (alone, call):
+        launch.backward(each, cuda_emulation.launch)
+    if whole:
+        assert_untouched(call.grad_currents)
+        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+    assert_untouched(parts)
+    for found, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
+        torch.testing.assert_close(found.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
 
 
 def double(value):

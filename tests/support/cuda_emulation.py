@@ -23,7 +23,7 @@ def launch(work) -> None:
 
 @cache
 def library(program, extra: tuple[str, ...] = CONTRACTION_OFF):
-    """A function that runs a `Launch` of `program`, compiled by g++ with `extra` options."""
+    """A function that runs a `CudaLaunch` of `program`, compiled by g++ with `extra` options."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cpp")
         path.write_text(f'#include "cuda_shim.h"\n{program.source()}\nEMULATE({program.kernel})\n')

@@ -3,7 +3,7 @@
 import torch
 
 from snnbench.kernels import LIF, NEURONS, BatchNormLIF, LinearLIF, NeuronSpec
-from snnbench.kernels.lif.operator import Options
+from snnbench.kernels.lif.operator import NeuronOptions
 from snnbench.kernels.spec import SURROGATES
 
 SPEC = NeuronSpec()
@@ -49,7 +49,7 @@ def relative(found, expected):
 
 
 def options(backend, spikes="float32", trace=False, channel_dim=-1):
-    return Options(SPEC, channel_dim, spikes, trace, True, backend).arguments()
+    return NeuronOptions(SPEC, channel_dim, spikes, trace, True, backend).arguments()
 
 
 class Network(torch.nn.Module):

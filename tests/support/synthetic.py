@@ -1,7 +1,6 @@
 """Made-up records of the shape that a run writes, for tests of what is derived from records."""
 
 from snnbench.adapters.base.case import PHASES, Case
-from snnbench.experiment.planned_case import case_id
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
@@ -38,7 +37,7 @@ def record(
     weighed = {p: {"peak_bytes": case.neurons << 13, "extra_bytes": case.neurons << 11, "reserved_bytes": None} for p in PHASES}
     return Record(
         snnbench="0.1.0",
-        case_id=case_id(case),
+        case_id=case.id,
         case=case.as_dict(),
         round=round,
         done_key="k",

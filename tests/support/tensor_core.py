@@ -1,8 +1,13 @@
-"""A pessimistic model of a tensor core, sequential float32 beside it, and matrices that are hard for both."""
+"""A pessimistic model of a tensor core with its error bound, sequential float32, and matrices that are hard for both."""
+
+import math
 
 import torch
 
+from snnbench.kernels.linear_lif.split_formats import TIERS, Split
+
 BLOCK = 16
+"""Terms that a tensor core adds at once, in fp16 and bfloat16."""
 
 
 def multiply(left, right, into=None, keep=1.0):
@@ -27,6 +32,25 @@ def sequential(left, right):
     for k in range(left.shape[1]):
         total += left[:, k : k + 1] * right[k]
     return total
+
+
+def joined(split: Split) -> torch.Tensor:
+    """The float64 matrix that a split represents."""
+    total = sum(factor * part.double() for factor, part in zip(split.factors, split.parts, strict=True))
+    return total if split.scale is None else total / split.scale.double()[:, None]
+
+
+def relative_bound(tier: str, left_split: bool, right_split: bool) -> float:
+    """ρ of `split_products`: the relative errors of the operands that are split, and of low × low, which is left out."""
+    unit = TIERS[tier].relative
+    dropped = 2.0**-22 if unit < 2.0**-22 else unit**2
+    return (left_split + right_split) * unit + (left_split and right_split) * dropped
+
+
+def additions(terms: int, products: int, promoted: int | None = None) -> int:
+    """The number of roundings of a sum of so many terms, in a tensor core or after it."""
+    slices = math.ceil(terms / (promoted or max(terms, 1)))
+    return products * (math.ceil(terms / BLOCK) + slices)
 
 
 KINDS = ("normal", "heavy", "tiny", "huge", "cancelling")

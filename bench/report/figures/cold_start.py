@@ -5,7 +5,7 @@ from math import ceil
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SCHEMA, SECONDS, Spec, beside, hint, rows_of_dots, said
+from .spec import SCHEMA, SECONDS, Spec, beside, hint, rows_of_dots, text_of
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
@@ -63,8 +63,8 @@ def _spec() -> Spec:
         {"calculate": "datum.besides_s", "as": "first call besides"},
         {"fold": list(PARTS), "as": ["part", "seconds"]},
         {"calculate": f"indexof({list(PARTS)}, datum.part)", "as": "place"},
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": said("total", SECONDS) + " + ', ' + datum.pays", "as": "after"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("total", SECONDS) + " + ', ' + datum.pays", "as": "after"},
         {"filter": "isValid(datum.seconds)"},
     ]
     colour = {

@@ -3,7 +3,7 @@
 from ..metric import STEP_FIRST, Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import MEBIBYTES, Spec, beside, coloured, hint, log_x, mebibytes, rows_of_dots, said
+from .spec import MEBIBYTES, Spec, beside, coloured, hint, log_x, mebibytes, rows_of_dots, text_of
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -34,8 +34,8 @@ def _panel(table: Table, where: dict[str, str], phase: str, meaning: str, group:
 def _spec() -> Spec:
     transform: list[Spec] = [
         *mebibytes("peak", "extra"),
-        {"calculate": said("peak", MEBIBYTES), "as": "most"},
-        {"calculate": f"isValid(datum.extra) ? {said('extra', MEBIBYTES)} : ''", "as": "beyond"},
+        {"calculate": text_of("peak", MEBIBYTES), "as": "most"},
+        {"calculate": f"isValid(datum.extra) ? {text_of('extra', MEBIBYTES)} : ''", "as": "beyond"},
     ]
     x = log_x("$meaning", MEBIBYTES, base=2)
     tooltip = hint(framework="variant", most_in_use="most", beyond_arguments_and_results="beyond")

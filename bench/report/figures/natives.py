@@ -2,7 +2,7 @@
 
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
 
 TEXT = (
     "What each framework's own tutorial gives. These are different networks with different gradients: the times say what a "
@@ -26,7 +26,7 @@ def natives(table: Table) -> Figure:
 
 def _spec() -> Spec:
     transform: list[Spec] = [
-        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
         {"calculate": "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''", "as": "fires"},
     ]
     x = {"field": "seconds", **log_x("time per step", SECONDS)}

@@ -3,7 +3,7 @@
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import MEBIBYTES, SECONDS, Spec, coloured, hint, log_x, log_y, mebibytes, plane, said
+from .spec import MEBIBYTES, SECONDS, Spec, coloured, hint, log_x, log_y, mebibytes, plane, text_of
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
@@ -46,8 +46,8 @@ def _spec() -> Spec:
     y = {"field": "bytes", **log_y("$meaning", MEBIBYTES, base=2)}
     transform: list[Spec] = [
         *mebibytes("bytes"),
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("bytes", MEBIBYTES), "as": "memory"},
     ]
     line = {"type": "line", "interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
     dots = {"type": "point", "filled": True, "size": 90, "opacity": 1}

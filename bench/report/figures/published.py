@@ -10,7 +10,7 @@ from ...mistakes import ConfigError
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import BY_VARIANT, SECONDS, Spec, hint, log_x, rows_of_dots, said
+from .spec import BY_VARIANT, SECONDS, Spec, hint, log_x, rows_of_dots, text_of
 
 TEXT = (
     "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
@@ -91,7 +91,7 @@ def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], t
 
 def _spec() -> Spec:
     transform: list[Spec] = [
-        {"calculate": said("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
         {"calculate": "join(split(datum.name, '|'), ' ')", "as": "whole_name"},
         {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
     ]

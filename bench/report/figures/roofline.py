@@ -2,7 +2,7 @@
 
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
@@ -28,8 +28,8 @@ def _spec() -> Spec:
     transform: list[Spec] = [
         {"calculate": "datum.floor / datum.seconds", "as": "share"},
         {"calculate": "format(datum.share, datum.share < 0.095 ? '.1~%' : '.0%')", "as": "percent"},
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": said("floor", SECONDS), "as": "least"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("floor", SECONDS), "as": "least"},
     ]
     x = {"field": "share", **log_x("floor ÷ time", "format(datum.value, '~%')")}
     limit = {"data": {"values": [{"share": 1}]}, "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]}}

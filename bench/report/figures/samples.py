@@ -7,7 +7,7 @@ from ...records.record import Record, Samples
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SECONDS, Spec, hint, plane, said
+from .spec import SECONDS, Spec, hint, plane, text_of
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
@@ -15,7 +15,7 @@ TEXT = (
     "core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
 )
 MOST_NUMBERS = 60_000
-"""In the whole report: beyond, every k-th sample is shown, and said so."""
+"""In the whole report. Where there are more, every k-th sample is shown, and a note says so."""
 
 
 def samples(table: Table) -> Figure:
@@ -46,8 +46,8 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
 
 
 MEGAHERTZ = "format(datum.value, ',') + ' MHz'"
-TIMES = {"axis_labels": SECONDS, "said": said("value", SECONDS), "dots": 0.9, "line": 0}
-FREQUENCY = {"axis_labels": MEGAHERTZ, "said": said("value", MEGAHERTZ), "dots": 0, "line": 1}
+TIMES = {"axis_labels": SECONDS, "said": text_of("value", SECONDS), "dots": 0.9, "line": 0}
+FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dots": 0, "line": 1}
 """Single samples, and a frequency that holds until the next reading."""
 
 

@@ -8,7 +8,7 @@ from ...stats import crossing, power_law
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import DASHED, SECONDS, Spec, coloured, hint, log_x, log_y, plane, said
+from .spec import DASHED, SECONDS, Spec, coloured, hint, log_x, log_y, plane, text_of
 
 Lead = tuple[float, float, int, int, str, str]
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
@@ -91,8 +91,8 @@ def _spec() -> Spec:
     y = {**log_y("time per call", SECONDS), "field": "seconds"}
     colour = coloured(True, "$labels")
     transform: list[Spec] = [
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": f"{said('low', SECONDS)} + ' – ' + {said('high', SECONDS)}", "as": "interval"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}", "as": "interval"},
     ]
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
     layers: list[Spec] = [

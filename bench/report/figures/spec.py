@@ -20,8 +20,8 @@ LONG = 8
 """How many times its beginning the end of a long axis is."""
 
 
-def said(field: str, expression: str) -> str:
-    """An axis label's expression, for a field of the data."""
+def text_of(field: str, expression: str) -> str:
+    """The expression of an axis label, applied to a field of the data."""
     return expression.replace("datum.value", f"datum['{field}']")
 
 

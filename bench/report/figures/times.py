@@ -5,7 +5,7 @@ from typing import Any
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, said
+from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
 
 TEXT = (
     "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
@@ -49,8 +49,8 @@ def _spec() -> Spec:
         {"joinaggregate": [{"op": "max", "field": f"own_{name}", "as": f"base_{name}"} for name in figures]},
         {"calculate": "format(datum.seconds / datum.base_seconds, '.2f') + '×'", "as": "ratio"},
         {"calculate": f"datum.ratio + ({known} ? {interval} : '') + ' ' + datum.base", "as": "ratio_said"},
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": f"{said('low', SECONDS)} + ' – ' + {said('high', SECONDS)}", "as": "interval"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}", "as": "interval"},
     ]
     tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
     x = {"field": "seconds", **log_x("time per call", SECONDS)}

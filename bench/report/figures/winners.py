@@ -5,7 +5,7 @@ from typing import Any
 from ..metric import STEP_FIRST, Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import MEBIBYTES, SCHEMA, SECONDS, Spec, coloured, hint, mebibytes, said
+from .spec import MEBIBYTES, SCHEMA, SECONDS, Spec, coloured, hint, mebibytes, text_of
 
 TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
@@ -69,8 +69,8 @@ def _spec() -> Spec:
     }
     transform: list[Spec] = [
         *mebibytes("bytes"),
-        {"calculate": said("seconds", SECONDS), "as": "time"},
-        {"calculate": said("bytes", MEBIBYTES), "as": "memory"},
+        {"calculate": text_of("seconds", SECONDS), "as": "time"},
+        {"calculate": text_of("bytes", MEBIBYTES), "as": "memory"},
         {"calculate": "split(replace(datum.variant, ':', ':|'), '|')", "as": "name"},
         lines,
     ]

@@ -7,7 +7,7 @@ from ... import units
 from ...records.rows import Row
 from ..coverage import KINDS, Conditions, reason_of
 
-SAID = {"budget": units.seconds, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
+IN_WORDS = {"budget": units.seconds, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
 
 
 def provenance(rows: list[Row], conditions: Conditions) -> dict:
@@ -22,7 +22,7 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
         "machines": _distinct(conditions.machines.values()),
         "environments": _distinct(record.environment for record in records),
         "measures": _distinct(record.measure for record in records),
-        "ceilings": {key: max(found.get(key, 0) for found in ceilings) for key in ceilings[0]} if ceilings else {},
+        "ceilings": {key: max(measured.get(key) or 0 for measured in ceilings) for key in ceilings[0]} if ceilings else {},
         "adapters": sorted(adapters),
         "warnings": list(warnings.items()),
         "failures": [_failure(row, record, conditions) for row in rows for record in row.records if record.stderr_tail],
@@ -30,7 +30,7 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
 
 
 def rejected(row: Row, conditions: Conditions) -> dict:
-    """Which stages of the proof a refused network passed, and what was found in the others."""
+    """Which stages of the proof a refused network passed, and what was wrong in the others."""
     stages = row.first.proof["stages"] if row.first.proof else []
     return {
         "name": conditions.name(row),
@@ -57,8 +57,8 @@ def _text(key: str, value: object) -> str:
         return ", ".join(f"{name} {text}" for name, text in _plain(value).items())
     if isinstance(value, list):
         return ", ".join(_text(key, item) for item in value) or "none"
-    if isinstance(value, int | float) and key in SAID:
-        return SAID[key](value)
+    if isinstance(value, int | float) and key in IN_WORDS:
+        return IN_WORDS[key](value)
     return "–" if value is None else str(value)
 
 

@@ -2,11 +2,10 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ...experiment.config import Experiment
-from ...records.manifest import read_planned
+from ...records.store import ResultFolder
 
 
 @dataclass
@@ -29,31 +28,35 @@ class ResultSet:
         return f"snnbench run --config {self.name}.toml"
 
 
-def result_set(folder: Path, started: list[str]) -> ResultSet:
-    """What lies in `folder` besides its records, which began at the times `started`. What is no JSON is told of."""
-    found = ResultSet(folder.resolve().name, len(started), max(started, default=""))
-    for path in sorted([*folder.glob("experiment.json"), *folder.glob("environment-*.json")]):
+def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
+    """What lies in `folder` besides its records, which began at the times `started`.
+
+    A file that is no JSON gives a sentence in `unreadable`.
+    """
+    contents = ResultSet(folder.path.resolve().name, len(started), max(started, default=""))
+    experiment = [folder.experiment] if folder.experiment.exists() else []
+    for path in [*folder.environments, *experiment]:
         try:
             content = json.loads(path.read_bytes())
         except (OSError, ValueError) as error:
-            found.unreadable.append(f"{path} cannot be read: {error}")
+            contents.unreadable.append(f"{path} cannot be read: {error}")
             continue
         try:
-            if path.name == "experiment.json":
-                found.config = as_toml(Experiment.model_validate(_given(content)))
+            if path == folder.experiment:
+                contents.config = as_toml(Experiment.model_validate(_given(content)))
             else:
-                found.packages[f"{content['name']} {content['hash']}"] = content["packages"]
+                contents.packages[f"{content['name']} {content['hash']}"] = content["packages"]
         except (ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
-            found.strange.append(path.name)
+            contents.strange.append(path.name)
     try:
-        found.planned = read_planned(folder)
+        contents.planned = folder.read_planned()
     except ValueError as error:
-        found.unreadable.append(str(error))
-    return found
+        contents.unreadable.append(str(error))
+    return contents
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
-    """An experiment as it was kept, with durations and sizes in the words of a config."""
+    """An experiment as its folder has it, with durations and sizes in the words of a config."""
     measure = dict(values["measure"])
     measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("budget", "timeout")}
     measure["host_memory"] = f"{measure['host_memory']}B"

@@ -40,7 +40,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> list[dict[str, Any]]:
-    """Sentences, each `good`, a `note` or a reason to `doubt`, with the rows that it is about."""
+    """Sentences, each `good`, a `note` or a reason to `doubt`, with the names of the rows that it is about."""
     rows, conditions = table.rows, table.conditions
     ranked_entries = [entry for entry in table.entries if entry.row.rankable]
     ranked = [entry.row for entry in ranked_entries]

@@ -14,7 +14,7 @@ from ...files import write_atomically
 
 @lru_cache(maxsize=1)
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed, as `window.vegaEmbed`. Bundling takes two seconds, so that the result is kept."""
+    """Vega, Vega-Lite and Vega-Embed, as `window.vegaEmbed`. Bundling takes two seconds, so the result is cached in a file."""
     folder = os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")
     cached = Path(folder).expanduser() / f"vega-{version('vl-convert-python')}.js"
     try:

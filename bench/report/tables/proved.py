@@ -20,7 +20,7 @@ def matrix_text(table: Table) -> str:
     """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
 
     A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
-    was asked for. Reasons that hold for a whole precision are said once.
+    was asked for. A reason that holds for a whole precision stands below the table once.
     """
     devices: dict[str, list[Row]] = defaultdict(list)
     for row in table.rows:
@@ -67,7 +67,7 @@ def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> st
 
 
 def _word(precision: str, rows: list[Row]) -> str:
-    """What is said of the cases of a precision, which may be of several sizes; nothing, if none could be tried."""
+    """The words for the cases of a precision, which may be of several sizes; empty if none could be tried."""
     sound = [row for row in rows if row.sound]
     if not sound:
         return "" if all(row.status in NOT_HERE for row in rows) else f"{precision} {REFUSED}"

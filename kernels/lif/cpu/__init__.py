@@ -1,1 +1,1 @@
-"""The neuron in C++, for CPUs."""
+"""The backend "cpp": the neuron in C++, for CPUs."""

@@ -1,4 +1,4 @@
-"""The neuron in C++ for CPUs (lif.cpp), through its plain C interface."""
+"""Calls lif.cpp, the neuron in C++ for CPUs, through its plain C interface."""
 
 import ctypes
 import struct
@@ -15,39 +15,41 @@ from ..strides import MAX_DIMS, walk
 
 TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
 
-# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then room for an address and strides an array.
+# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then an address and strides for each array.
 _ARRAY = f"{2 + MAX_DIMS}q"
 _FORWARD_ARRAYS = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
-_BACKWARD_ARRAYS = ("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center")
-_BACKWARD_ARRAYS += ("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current")
+_BACKWARD_ARRAYS = (
+    *("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center"),
+    *("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current"),
+)
 _FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_FORWARD_ARRAYS) * _ARRAY)
 _BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_BACKWARD_ARRAYS) * _ARRAY)
 
 WRITES_PARTS = False
-"""Whether `Backward.grad_parts` is written."""
+"""This backend does not write `Backward.grad_parts`."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this spelling cannot run there, in words for the user; None if it can."""
+    """Why this backend cannot run on the device, in words for the user; None if it can."""
     if device.type != "cpu":
         return "C++ runs on CPUs"
     return f"C++ computes in float32, not {dtype}" if dtype not in TYPES else cpp.unusable()
 
 
 def forward(call: Forward) -> None:
-    x, s, p = call.currents, call.spikes, call.final_state
-    _run(_plan_forward, call, (x, call.state, call.scale, call.shift, s, p, call.trace, call.checkpoints))
+    read = (call.currents, call.state, call.scale, call.shift)
+    _run(_plan_forward, call, (*read, call.spikes, call.final_state, call.trace, call.checkpoints))
 
 
 def backward(call: Backward) -> None:
-    gv = None if call.grad_trace is None else call.grad_trace.to(call.currents.dtype)
-    given = (call.currents, call.scale, call.shift, call.checkpoints, call.grad_spikes, gv, call.grad_final, call.center)
-    written = (call.grad_currents, call.grad_state, call.sum_error, call.sum_by_current)
-    _run(_plan_backward, call, (*given, *(call.mix or (None, None, None)), *written))
+    grad_trace = None if call.grad_trace is None else call.grad_trace.to(call.currents.dtype)
+    upstream = (call.grad_spikes, grad_trace, call.grad_final)
+    read = (call.currents, call.scale, call.shift, call.checkpoints, *upstream, call.center, *(call.mix or (None, None, None)))
+    _run(_plan_backward, call, (*read, call.grad_currents, call.grad_state, call.sum_error, call.sum_by_current))
 
 
 _plans: dict = {}
-"""What a call needs beside addresses, by kind of call and of its tensors: finding it out takes longer than a small call."""
+"""The function and struct of a call, by everything that they depend on. Making them takes longer than a small call."""
 
 MOST_PLANS = 4096
 
@@ -65,21 +67,21 @@ def _run(make_plan, call, tensors) -> None:
 
 
 def _plan_forward(call: Forward, tensors):
-    """The compiled function for such a call, and the struct that it is given."""
+    """The compiled function for a call, and the struct of numbers and strides that it takes."""
     named = dict(zip(_FORWARD_ARRAYS, tensors, strict=True))
     steps = {name: named.pop(name) for name in ("spikes", "currents", "trace", "checkpoints")}
     if call.bits:  # its last dim counts bytes
         steps = {"currents": call.currents, **steps}
     layout, strides = walk(steps, named, keep_last=call.bits)
     like = _FORWARD.pack(*_head(call, layout), *_room(_FORWARD_ARRAYS, strides))
-    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not ask for the two in the middle
+    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not depend on the two in the middle
     scaled = call.scale is not None or call.shift is not None
     types = (call.currents.dtype, call.spikes.dtype, call.bits)
     return _compiled("lif_forward", *kind, *types, scaled, call.trace is not None), like
 
 
 def _plan_backward(call: Backward, tensors):
-    """The compiled function for such a call, and the struct that it is given."""
+    """The compiled function for a call, and the struct of numbers and strides that it takes."""
     named = dict(zip(_BACKWARD_ARRAYS, tensors, strict=True))
     steps = {name: named.pop(name) for name in ("grad_currents", "currents", "grad_spikes", "grad_trace", "checkpoints")}
     if call.grad_currents is None:
@@ -95,7 +97,7 @@ def _plan_backward(call: Backward, tensors):
 
 
 GRAIN = 32768
-"""Elements that a thread is started for: waking one takes longer than computing fewer."""
+"""Elements for each thread. Waking a thread takes longer than computing fewer."""
 
 
 def _head(call, layout):
@@ -112,7 +114,7 @@ def _head(call, layout):
 
 
 def _room(names, strides):
-    """A place for each array's address, and its strides."""
+    """For each array a zero, in place of its address, and its strides."""
     return [number for name in names for number in (0, *strides[name])]
 
 
@@ -120,7 +122,7 @@ def _room(names, strides):
 def _compiled(
     name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits, scaled, traced, summed=False, mixed=False
 ):
-    """The function for this kind of neuron, these types and what there is; a neuron's numbers are arguments, not code."""
+    """The function for a kind of neuron, its types and the arrays present. A neuron's numbers are arguments, not code."""
     size, arrays = (_FORWARD.size, _FORWARD_ARRAYS) if name == "lif_forward" else (_BACKWARD.size, _BACKWARD_ARRAYS)
     defines = {
         "LIF_RESET": RESETS.index(reset),

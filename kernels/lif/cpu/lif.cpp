@@ -1,13 +1,13 @@
-// The neuron for CPUs: all cores, vectors over neurons, a tile of neurons kept in cache while time passes.
+// The neuron for CPUs: on all cores, vectorised over neurons. A tile of neurons stays in cache over all time steps.
 //
-// Recurrence: lif_step.h. Bytes per element, float32: forward reads 4 (x) and writes 4 (s) and, with checkpoints, 4/32;
+// Recurrence: lif_step.h. Bytes for each float32 element: forward reads 4 (x) and writes 4 (s) and, with checkpoints, 4/32;
 // backward reads 8 (x, gs) and 4/32 and writes 4 (gx); potentials are recomputed in cache. Strides: rows.h.
 //
-// Compiled at first use with LIF_FORWARD or LIF_BACKWARD, LIF_CURRENT and LIF_SPIKE (of spikes, and of their gradient)
-// set to element types, LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED
-// (the error is summed) and LIF_MIXED (center, mix or sum by current) to 0 or 1, and the macros of lif_step.h. The
-// interface is plain C: one struct of numbers and strides, which cpp.py packs once for all calls alike, and the addresses
-// of the arrays, both in the order in which the arrays stand here.
+// Compiled at first use, with these macros: LIF_FORWARD or LIF_BACKWARD; LIF_CURRENT and LIF_SPIKE, the element types of
+// currents and of spikes (or their gradient); 0 or 1 for LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a
+// trace, or its gradient), LIF_SUMMED (the error is summed) and LIF_MIXED (center, mix or sum by current); and those of
+// lif_step.h. The interface is plain C: one struct of numbers and strides, which launch.py packs once for all calls of a
+// kind, and the addresses of the arrays. Both have the arrays in the order of the structs here.
 
 #include <cmath>
 
@@ -51,7 +51,7 @@ struct ForwardCall {
   Array<float> checkpoints;
 };
 
-static_assert(sizeof(ForwardCall) == LIF_BYTES, "cpp.py packs something else");
+static_assert(sizeof(ForwardCall) == LIF_BYTES, "launch.py packs something else");
 
 static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t count) {
   const LifNeuron n = call.head.neuron;
@@ -119,9 +119,9 @@ struct BackwardCall {
   Array<float> grad_state, sum_error, sum_by_current;
 };
 
-static_assert(sizeof(BackwardCall) == LIF_BYTES, "cpp.py packs something else");
+static_assert(sizeof(BackwardCall) == LIF_BYTES, "launch.py packs something else");
 
-struct Columns {  // of a tile: numbers that stay, and what is carried from step to step
+struct Columns {  // of a tile: constants over time, and values carried from step to step
   alignas(64) float scale[TILE], shift[TILE], center[TILE], mix[3][TILE];
   alignas(64) float gp[TILE], sum_error[TILE], sum_by_current[TILE];
   alignas(64) float chunk_error[TILE], chunk_by_current[TILE];  // sums of a chunk: short sums keep more digits

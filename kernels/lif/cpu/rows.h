@@ -1,8 +1,8 @@
 // How the CPU kernel reads and writes: rows of up to TILE neighbouring columns of an array, as floats.
 //
-// An array of unit stride is fastest: float32 is then read and written in place. Any other stride, 0 included, and the
-// short formats go through a row in cache. Results too large for the caches are written past them, which spares reading
-// the lines that are about to be overwritten.
+// An array of unit stride is fastest: float32 is then read and written in place. Other strides (also 0) and short types are
+// copied through a row in cache. Results larger than the caches are written past them, which saves reading the lines that
+// are about to be overwritten.
 
 #pragma once
 
@@ -71,7 +71,7 @@ struct Array {  // strides in elements; no data: the array is not there
     return buffer;
   }
 
-  // `count` numbers, or as often the one that stands for a missing array.
+  // `count` numbers; `missing`, `count` times, if there is no array.
   void load(const T* from, int64_t count, float* __restrict buffer, float missing) const {
     for (int64_t j = 0; j < count; ++j) buffer[j] = data ? widen(from[j * stride()]) : missing;
   }
@@ -106,7 +106,7 @@ static inline bool write_past_caches(void* to, const void* from, int64_t bytes) 
 #endif
 }
 
-// After the last of them: what was written past the caches is seen by every core.
+// To be called after writing past the caches, so that other cores see the data.
 static inline void finish_writes() {
 #ifdef __AVX__
   _mm_sfence();
@@ -123,10 +123,10 @@ struct Result {  // rows of an array that are computed one after the other
         past_caches(array.stride() == 1 && elements * (int64_t)sizeof(T) > LARGE),
         in_place(sizeof(T) == sizeof(float) && array.stride() == 1 && !past_caches) {}
 
-  // Where to compute a row: there, or in the buffer.
+  // Where to compute a row: in the array itself, or in the buffer.
   float* place(T* to, float* buffer) const { return in_place ? (float*)to : buffer; }
 
-  // Bring a computed row there.
+  // Copy a computed row to the array.
   void write(T* to, int64_t count, const float* __restrict row) const {
     if (in_place) return;
     if (!past_caches) return array.store(to, count, row);

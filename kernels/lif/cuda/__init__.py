@@ -1,1 +1,1 @@
-"""The neuron in CUDA C++."""
+"""The backend "cuda": the neuron in CUDA C++."""

@@ -1,75 +1,40 @@
-// The neuron backward, LIF_CHUNK steps at a time from the last (see calls.py; the step itself is in lif_step.h): replay v
+// The neuron backward, LIF_CHUNK steps at a time from the last (formulas: contract.py; one step: lif_step.h): recompute v
 // from the chunk's checkpoint into registers, then in reverse
 //
 //   e = gs sigma'(v) + gv + gp rho(v);  gp = decay e;  out = a e + b (x - center) + c
 //
-// with a = scale, b = c = 0 unless LIF_MIX_ERROR; the sums over time of e and e (x - center) stay in registers.
-// Bytes per element, float32: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice. Three bfloat16
-// parts that add up to out are 6 more, or in its place.
+// with a = scale, b = c = 0 unless LIF_MIX_ERROR. The sums over time of e and of e (x - center) stay in registers.
+// Bytes for each float32 element: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice. Three
+// bfloat16 parts that add up to out are 6 more, or take its place.
 //
-// A chunk's x, gs and gv are loaded before any of them is used, with LIF_AHEAD those of the next chunk while this one is
-// computed: a load takes several hundred cycles. Strides: lif_sequences.h.
+// A chunk's x, gs and gv are loaded before any of them is used; with LIF_AHEAD, those of the next chunk are loaded while this
+// one is computed, because a load takes several hundred cycles. Strides: lif_sequences.h.
 
 #include "lif_sequences.h"
 
-// A tensor at the last step that the last chunk would have if it were whole.
+// A tensor at the last step of the last chunk, as if that chunk were whole.
 #define LIF_AT_LAST(name) (LIF_AT(name) + (last_chunk * LIF_CHUNK + LIF_CHUNK - 1) * name##_step)
 
 extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward(
-#if LIF_GRAD_SPIKES
-    LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes),
-#endif
-#if LIF_GRAD_TRACE
-    LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace),
-#endif
-#if LIF_GRAD_CURRENTS
-    LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents),
-#endif
-#if LIF_PART
-    LIF_STEPPED_TENSOR(LifBfloat, part),
-#endif
+    LIF_IF(LIF_GRAD_SPIKES, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes), )
+    LIF_IF(LIF_GRAD_TRACE, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace), )
+    LIF_IF(LIF_GRAD_CURRENTS, LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents), )
+    LIF_IF(LIF_PART, LIF_STEPPED_TENSOR(LifBfloat, part), )
     LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
-#if LIF_SCALE
-    LIF_INNER_TENSOR(const float, scale),
-#endif
-#if LIF_SHIFT
-    LIF_INNER_TENSOR(const float, shift),
-#endif
-#if LIF_GRAD_FINAL
-    LIF_INNER_TENSOR(const float, grad_final),
-#endif
-#if LIF_CENTER
-    LIF_INNER_TENSOR(const float, center),
-#endif
-#if LIF_MIX_ERROR
-    LIF_INNER_TENSOR(const float, mix_error), LIF_INNER_TENSOR(const float, mix_current),
-    LIF_INNER_TENSOR(const float, mix_constant),
-#endif
-#if LIF_GRAD_STATE
-    LIF_INNER_TENSOR(float, grad_state),
-#endif
-#if LIF_SUM_ERROR
-    LIF_INNER_TENSOR(float, sum_error),
-#endif
-#if LIF_SUM_BY_CURRENT
-    LIF_INNER_TENSOR(float, sum_by_current),
-#endif
-#if LIF_PART
-    long long next_part,
-#endif
-    long long steps, long long groups, LIF_STRIDES(size), float decay, float threshold, float subtracted, float slope) {
-  const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x;
-  if (group >= groups) return;
-  const LifPlace place = lif_place(group, LIF_OF(size));
-  const LifNeuron neuron{decay, threshold, subtracted, slope};
-
-  float scales[LIF_WIDTH] = {}, shifts[LIF_WIDTH] = {}, gp[LIF_WIDTH] = {};
-#if LIF_SCALE
-  LIF_READ(scale, scales);
-#endif
-#if LIF_SHIFT
-  LIF_READ(shift, shifts);
-#endif
+    LIF_IF(LIF_SCALE, LIF_INNER_TENSOR(const float, scale), )
+    LIF_IF(LIF_SHIFT, LIF_INNER_TENSOR(const float, shift), )
+    LIF_IF(LIF_GRAD_FINAL, LIF_INNER_TENSOR(const float, grad_final), )
+    LIF_IF(LIF_CENTER, LIF_INNER_TENSOR(const float, center), )
+    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_error), )
+    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_current), )
+    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_constant), )
+    LIF_IF(LIF_GRAD_STATE, LIF_INNER_TENSOR(float, grad_state), )
+    LIF_IF(LIF_SUM_ERROR, LIF_INNER_TENSOR(float, sum_error), )
+    LIF_IF(LIF_SUM_BY_CURRENT, LIF_INNER_TENSOR(float, sum_by_current), )
+    LIF_IF(LIF_PART, long long next_part, )
+    LIF_WALK_AND_NEURON) {
+  LIF_BEGIN
+  float gp[LIF_WIDTH] = {};
 #if LIF_GRAD_FINAL
   LIF_READ(grad_final, gp);
 #endif
@@ -102,10 +67,10 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);
 #endif
 #if LIF_PART
-  LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);  // of the first; three pointers would take more registers than there are
+  LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);  // the first part: three pointers would take more registers than there are
 #endif
 
-  // What is loaded for one chunk, before any of it is used.
+  // Everything that is loaded for one chunk.
   struct Chunk {
     LifPack<float> state;
     LifPack<LIF_TYPE_CURRENTS> x[LIF_CHUNK];
@@ -117,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #endif
   };
   Chunk now = {};
-  // The chunk before the one that was loaded last, in order of time; the last of all has `count` steps.
+  // Loads the next chunk, the one that is earlier in time. It has `count` steps: only the last chunk in time is shorter.
   auto load = [&](Chunk& to, int count) {
     to.state = lif_load<LIF_CHECKPOINTS>(checkpoints_at, checkpoints_last, place);
     checkpoints_at -= checkpoints_step;
@@ -187,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     part_at -= part_step;
 #endif
   };
-  // Steps beyond `count` are computed like any other and change nothing: branches would keep the compiler from overlapping.
+  // Steps from `count` on are computed too but change nothing: branches would keep the compiler from overlapping steps.
   auto compute = [&](int count) {
 #pragma unroll
     for (int i = 0; i < LIF_WIDTH; ++i) p[i] = now.state.get(i);

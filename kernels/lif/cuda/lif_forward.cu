@@ -1,47 +1,26 @@
-// The neuron forward over all time steps, the state in registers (see calls.py; the step itself is in lif_step.h):
+// The neuron forward over all time steps, with the state in registers (formulas: contract.py; one step: lif_step.h):
 //
 //   v = decay p + (scale x + shift);  s = spike(v);  p = reset(v, s)
 //
-// Bytes per element, float32: 4 (x) + 4 (spikes) + 4/32 (checkpoints) [+ 4 trace]; nothing is read twice.
+// Bytes for each float32 element: 4 (x) + 4 (spikes) + 4/32 (checkpoints) [+ 4 trace]; nothing is read twice.
 //
-// A step takes a few instructions, a load several hundred cycles, and the compiler moves no load over a store: so the
-// next LIF_DEPTH steps are loaded into registers before this many are computed. Strides: lif_sequences.h.
+// A step takes a few instructions, a load several hundred cycles, and the compiler moves no load over a store. So the
+// next LIF_DEPTH steps are loaded into registers before as many are computed. Strides: lif_sequences.h.
 
 #include "lif_sequences.h"
 
 extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
-#if LIF_TRACE
-    LIF_STEPPED_TENSOR(LIF_TYPE_TRACE, trace),
-#endif
-#if LIF_CHECKPOINTS
-    LIF_STEPPED_TENSOR(LIF_TYPE_CHECKPOINTS, checkpoints),
-#endif
+    LIF_IF(LIF_TRACE, LIF_STEPPED_TENSOR(LIF_TYPE_TRACE, trace), )
+    LIF_IF(LIF_CHECKPOINTS, LIF_STEPPED_TENSOR(LIF_TYPE_CHECKPOINTS, checkpoints), )
     LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(LIF_TYPE_SPIKES, spikes),
-#if LIF_STATE
-    LIF_INNER_TENSOR(const float, state),
-#endif
-#if LIF_SCALE
-    LIF_INNER_TENSOR(const float, scale),
-#endif
-#if LIF_SHIFT
-    LIF_INNER_TENSOR(const float, shift),
-#endif
-    LIF_INNER_TENSOR(float, final_state), long long steps, long long groups, LIF_STRIDES(size), float decay,
-    float threshold, float subtracted, float slope) {
-  const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x;
-  if (group >= groups) return;
-  const LifPlace place = lif_place(group, LIF_OF(size));
-  const LifNeuron neuron{decay, threshold, subtracted, slope};
-
-  float p[LIF_WIDTH] = {}, scales[LIF_WIDTH] = {}, shifts[LIF_WIDTH] = {};
+    LIF_IF(LIF_STATE, LIF_INNER_TENSOR(const float, state), )
+    LIF_IF(LIF_SCALE, LIF_INNER_TENSOR(const float, scale), )
+    LIF_IF(LIF_SHIFT, LIF_INNER_TENSOR(const float, shift), )
+    LIF_INNER_TENSOR(float, final_state), LIF_WALK_AND_NEURON) {
+  LIF_BEGIN
+  float p[LIF_WIDTH] = {};
 #if LIF_STATE
   LIF_READ(state, p);
-#endif
-#if LIF_SCALE
-  LIF_READ(scale, scales);
-#endif
-#if LIF_SHIFT
-  LIF_READ(shift, shifts);
 #endif
   const LIF_TYPE_CURRENTS* __restrict__ currents_at = LIF_AT(currents);
 #if LIF_TRACE
@@ -59,8 +38,8 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
 #endif
 
   LifPack<LIF_TYPE_CURRENTS> now[LIF_DEPTH] = {}, next[LIF_DEPTH] = {};
-  // The next DEPTH steps, or those of them that are left. Two ways, so that this is a block of its own in which the
-  // compiler cannot put off a load.
+  // Loads the next DEPTH steps, or the `left` last ones. The branch makes this a block of its own, in which the compiler
+  // cannot delay a load.
   auto load = [&](long long left) {
     if (left >= LIF_DEPTH) {
 #pragma unroll

@@ -1,14 +1,14 @@
-// How one CUDA thread reaches its sequences: LIF_WIDTH neighbours, each step of which is read and written at once.
+// How one CUDA thread reads and writes its LIF_WIDTH neighbouring sequences, and what both kernels begin with.
 //
-// What a call has is chosen when a kernel is compiled, so that its loops stay straight; cuda.py defines every macro:
+// Which tensors a call has is fixed when a kernel is compiled, so that its loops have no branches. launch.py defines every macro:
 //   LIF_DIMS, LIF_WIDTH    dims to walk over; neighbours of the last dim that one thread owns
-//   LIF_INDEX              what counts sequences: 32 bits unless they are more, since dividing 64 bits is a call
-//   LIF_PARTIAL            the last dim is no multiple of LIF_WIDTH: every access is checked
+//   LIF_INDEX              type that counts sequences: 32 bits if that is enough, because a 64-bit division is a call
+//   LIF_PARTIAL            1 if the last dim is no multiple of LIF_WIDTH: then every access is checked
 //   LIF_<STEPPED TENSOR>   0 absent, 1 neighbours lie at any stride, 2 side by side and aligned: one wide access
 //   LIF_<INNER TENSOR>     0 absent, 1 present: neighbours at any stride, read or written once
-//   LIF_TYPE_<TENSOR>      how it is stored
-// Strides are in elements, of any sign, 0 where only read; offsets have 64 bits. Tensors that are written overlap no
-// other. No two threads touch the same sequence, and no thread waits for another.
+//   LIF_TYPE_<TENSOR>      element type
+// Strides are in elements, of any sign, and 0 only in tensors that are read; offsets have 64 bits. A tensor that is written
+// overlaps no other. No two threads touch the same sequence, and no thread waits for another.
 
 #pragma once
 
@@ -28,7 +28,14 @@ struct LifByte {
   unsigned char bits;
 };
 
-#ifndef LIF_EMULATED  // a host emulation brings these
+// LIF_IF(LIF_TENSOR, text): the text if the tensor is present, which the macro says by 0, 1 or 2.
+#define LIF_IF(present, ...) LIF_IF_EXPANDED(present, __VA_ARGS__)
+#define LIF_IF_EXPANDED(present, ...) LIF_IF_##present(__VA_ARGS__)
+#define LIF_IF_0(...)
+#define LIF_IF_1(...) __VA_ARGS__
+#define LIF_IF_2(...) __VA_ARGS__
+
+#ifndef LIF_EMULATED  // the emulation of the tests defines these itself
 LIF_DEVICE float lif_from_half(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -57,7 +64,8 @@ LIF_DEVICE void lif_encode(float x, LifHalf& to) { to.bits = lif_to_half(x); }
 LIF_DEVICE void lif_encode(float x, LifBfloat& to) { to.bits = lif_to_bfloat(x); }
 LIF_DEVICE void lif_encode(float x, LifByte& to) { to.bits = (unsigned char)x; }
 
-// x as three bfloat16 that add up to it; what is not finite stays in the first of them, whose largest is the type's.
+// x as three bfloat16 that add up to it. NaN and infinities stay in the first; finite numbers that would be rounded to
+// infinity become the largest bfloat16.
 LIF_DEVICE float lif_rounded(float x) {
   LifBfloat stored;
   lif_encode(x, stored);
@@ -73,7 +81,7 @@ LIF_DEVICE void lif_split(float x, float& first, float& second, float& third) {
   third = lif_rounded(rest);
 }
 
-// Parameters: a kernel is handed plain numbers (structs cannot be passed), so strides are named one by one.
+// Parameters of a kernel are plain numbers, because cuda-core passes no structs: strides are named one by one.
 #if LIF_DIMS == 1
 #define LIF_STRIDES(name) long long name##_last
 #define LIF_OF(name) LifStrides{{name##_last}}
@@ -94,7 +102,7 @@ struct LifStrides {
   long long over[LIF_DIMS];
 };
 
-// Where a thread's sequences are: the index of the first, and how many there are (LIF_WIDTH unless LIF_PARTIAL).
+// A thread's sequences: the index of the first, and how many there are (LIF_WIDTH unless LIF_PARTIAL).
 struct LifPlace {
   LifStrides index;
   int valid;
@@ -124,7 +132,7 @@ LIF_DEVICE long long lif_offset(const LifPlace& place, const LifStrides& strides
 
 LIF_DEVICE bool lif_owns(const LifPlace& place, int i) { return !LIF_PARTIAL || i < place.valid; }
 
-// LIF_WIDTH neighbours as they are stored. Short ones share registers until they are used.
+// LIF_WIDTH neighbours in their storage type. Short types share registers until they are used.
 template <typename Type, bool is_short = (sizeof(Type) < 4)>
 struct alignas(sizeof(Type) * LIF_WIDTH < 16 ? sizeof(Type) * LIF_WIDTH : 16) LifPack {
   Type item[LIF_WIDTH];
@@ -179,7 +187,7 @@ LIF_DEVICE void lif_store(Type* __restrict__ at, long long last, const LifPlace&
   }
 }
 
-// A tensor at the thread's first sequence; an inner tensor's neighbours into and out of registers.
+// The address of the thread's first sequence; an inner tensor's neighbours to and from registers.
 #define LIF_AT(name) (name + lif_offset(place, LIF_OF(name)))
 #define LIF_READ(name, into)                                                                \
   _Pragma("unroll") for (int i = 0; i < LIF_WIDTH; ++i) into[i] =                           \
@@ -196,3 +204,17 @@ LIF_DEVICE float lif_current(float x, float scale, float shift) {
 #endif
   return x;
 }
+
+// The last parameters of both kernels, in the order of launch.py.
+#define LIF_WALK_AND_NEURON                                                                                       \
+  long long steps, long long groups, LIF_STRIDES(size), float decay, float threshold, float subtracted, float slope
+
+// The first statements of both kernels: the thread's sequences, the neuron, and the scale and shift of its currents.
+#define LIF_BEGIN                                                          \
+  const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x; \
+  if (group >= groups) return;                                             \
+  const LifPlace place = lif_place(group, LIF_OF(size));                   \
+  const LifNeuron neuron{decay, threshold, subtracted, slope};             \
+  float scales[LIF_WIDTH] = {}, shifts[LIF_WIDTH] = {};                    \
+  LIF_IF(LIF_SCALE, LIF_READ(scale, scales);)                              \
+  LIF_IF(LIF_SHIFT, LIF_READ(shift, shifts);)

@@ -1,1 +1,1 @@
-"""The neuron in Triton."""
+"""The backend "triton"."""

@@ -1,14 +1,17 @@
-"""The recurrence on chip: the kernels of the spelling "triton". Tensors may have any strides, see `triton_tiles`.
+"""The two kernels of the backend "triton": all time steps of a block of sequences, with the state on chip.
 
-Launch with enable_fp_fusion=False: a contracted multiply-add rounds once and gives other spikes than the reference.
+Tensors may have any strides, see `tiles`. Launch with enable_fp_fusion=False, see `step`.
 """
 
-# Triton's language has no unpacking in tuples, and conditions known to the compiler are kept apart from those that are not:
+# Triton's language has no unpacking in tuples, its tuples change their length, and conditions known to the compiler stand apart
+# from those that are not:
 # ruff: noqa: RUF005, SIM102
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
 
+from .step import after_spike, current, reset_slope, spikes_of, surrogate
 from .tiles import (
     chunk_mask,
     chunk_places,
@@ -24,81 +27,6 @@ from .tiles import (
     store_inner,
     store_parts,
 )
-
-
-@triton.jit
-def current(x, scale, shift):
-    """i = scale·x + shift; None stands for 1 and 0."""
-    found = x.to(tl.float32)
-    if scale is not None:
-        found = scale * found
-    if shift is not None:
-        found = found + shift
-    return found
-
-
-@triton.jit
-def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr):
-    """s as float32. The division must be exact: a quotient rounded up to a whole number is a spike too many."""
-    if COUNTS:
-        whole = tl.floor(tl.div_rn(v, tl.zeros_like(v) + threshold))
-        found = tl.where(whole >= 1.0, tl.where(whole < max_spikes, whole, max_spikes), 0.0)
-    else:
-        found = tl.where(v >= threshold, 1.0, 0.0)
-    return found
-
-
-@triton.jit
-def after_spike(v, s, decay, subtracted, RESET: tl.constexpr):
-    """(p, decay·p). A hard reset selects after the product: v's comparison and its decay run side by side."""
-    if RESET == "none":
-        p = v
-        leaked = decay * v
-    elif RESET == "hard" or RESET == "hard-straight":
-        p = tl.where(s > 0.0, 0.0, v)
-        leaked = tl.where(s > 0.0, 0.0, decay * v)
-    else:
-        p = v - subtracted * s
-        leaked = decay * p
-    return p, leaked
-
-
-@triton.jit
-def surrogate(u, slope, width, SURROGATE: tl.constexpr):
-    """σ'(u); `width` is π·slope of atan and half the width of the rectangle. Divisions are good to 2 units of the last place."""
-    if SURROGATE == "superspike":
-        root = 1.0 + slope * tl.abs(u)
-        found = 1.0 / (root * root)
-    elif SURROGATE == "atan":
-        found = 1.0 / (1.0 + (width * u) * (width * u))
-    elif SURROGATE == "sigmoid":
-        power = tl.exp(-slope * tl.abs(u))
-        found = slope * power / ((1.0 + power) * (1.0 + power))
-    elif SURROGATE == "triangle":
-        side = 1.0 - slope * tl.abs(u)
-        # Not a maximum, which drops NaN.
-        found = tl.where(side < 0.0, 0.0, side)
-    elif SURROGATE == "rectangle":
-        found = tl.where(tl.abs(u) < width, slope, 0.0)
-    elif SURROGATE == "exponential":
-        found = 0.5 * slope * tl.exp(-slope * tl.abs(u))
-    else:
-        found = tl.zeros_like(u) + 1.0
-    return found
-
-
-@triton.jit
-def reset_slope(v, s, sigma, subtracted, RESET: tl.constexpr, DETACHED: tl.constexpr):
-    """ρ = dp/dv."""
-    if RESET == "hard":
-        found = 1.0 - s
-        if not DETACHED:
-            found = found - v * sigma
-    elif (RESET == "soft" or RESET == "soft-undecayed") and not DETACHED:
-        found = 1.0 - subtracted * sigma
-    else:
-        found = tl.zeros_like(v) + 1.0
-    return found
 
 
 @triton.jit(do_not_specialize=["steps"])
@@ -123,16 +51,17 @@ def forward_kernel(
     DIMS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
-    KEPT: tl.constexpr,
+    CHECKPOINT_STEPS: tl.constexpr,
     WIDE: tl.constexpr,
 ):
     """Forward over all time steps, from p[-1] = state, with i[t] = scale·x[t] + shift:
 
         v[t] = decay·p[t-1] + i[t];   s[t] = spike(v[t]);   p[t] = reset(v[t], s[t])
 
-    Bytes per element: x once and s once (float32 8, bfloat16 4, float32 with bits 4.125), trace as x; checkpoints, p before
-    every KEPT-th step, add 4/KEPT; STEPS divides KEPT. While a chunk of STEPS steps is computed the next one is under way.
-    With BITS the spikes' last dim holds bytes of eight sequences; rows of sequences are then counted in whole bytes.
+    Bytes for each element: x once and s once (float32 8, bfloat16 4, float32 with bits 4.125), and the trace as x. Checkpoints,
+    p before every CHECKPOINT_STEPS-th step, add 4/CHECKPOINT_STEPS; STEPS divides CHECKPOINT_STEPS. The next chunk of STEPS steps
+    is loaded while one is computed. With BITS the spikes' last dim holds bytes of eight sequences, and rows of sequences are
+    padded to whole bytes.
     """
     decay = tl.cast(decay, tl.float32)
     threshold = tl.cast(threshold, tl.float32)
@@ -162,15 +91,15 @@ def forward_kernel(
         xs = split(following, STEPS)
         following = load_chunk(x, index, mask, first + STEPS, steps, DIMS, STEPS)
         if checkpoints is not None:
-            if first % KEPT == 0:
-                store_checkpoint(checkpoints, last, index, mask, first // KEPT, DIMS)
+            if first % CHECKPOINT_STEPS == 0:
+                store_checkpoint(checkpoints, last, index, mask, first // CHECKPOINT_STEPS, DIMS)
         potentials = ()
         spiked = ()
         for k in tl.static_range(STEPS):
             v = leaked + current(xs[k], scale, shift)
             s = spikes_of(v, threshold, max_spikes, COUNTS)
             p, leaked = after_spike(v, s, decay, subtracted, RESET)
-            # Steps after the end run on to no effect: they are neither stored nor the last.
+            # Steps after the end have no effect: they are neither stored nor the last.
             last = tl.where(first + k < steps, p, last)
             spiked = spiked + (s,)
             potentials = potentials + (v,)
@@ -186,9 +115,9 @@ def forward_kernel(
 
 @triton.jit
 def load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
-    """All that the backward pass reads of a chunk, in one go: x, gs and gv of its steps, and p before the first."""
+    """Everything that the backward pass reads of a chunk, at once: x, gs and gv of its steps, and p before the first."""
     first = chunk * STEPS
-    # Loading ahead ends with chunk -1, of which nothing is used.
+    # The last load ahead is of chunk -1, which is not used.
     before = places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(checkpoints[1], tl.int64)
     return (
         load_chunk(x, index, mask, first, steps, DIMS, STEPS),
@@ -236,11 +165,11 @@ def backward_kernel(
 
         e[t] = gs[t]·σ'(v[t] − θ) + gv[t] + gp[t]·ρ[t];   gp[t-1] = decay·e[t];   grad_x[t] = a·e[t] + b·(x[t] − center) + c
 
-    Of a chunk x, gs and gv are loaded, v is replayed from the checkpoint by the forward's own steps, and the recurrence runs
-    back over it, all in registers: nothing recomputed goes through memory. With AHEAD the chunk before is already under way
-    meanwhile, which takes twice the registers.
-    Bytes per element: x, gs and grad_x once each (float32 12, bfloat16 6), gv as gs; checkpoints add 4/STEPS. Three bfloat16
-    parts, which add up to grad_x, are 6 more, or in its place.
+    For each chunk x, gs and gv are loaded, v is recomputed from the checkpoint by the forward's own steps, and the recurrence
+    runs back over it. Recomputed values stay in registers. With AHEAD the previous chunk is loaded meanwhile, which takes twice
+    the registers.
+    Bytes for each element: x, gs and grad_x once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
+    bfloat16 parts that add up to grad_x are 6 more, or take its place.
     """
     decay = tl.cast(decay, tl.float32)
     threshold = tl.cast(threshold, tl.float32)
@@ -270,22 +199,22 @@ def backward_kernel(
     for back in range(chunks):
         chunk = chunks - 1 - back
         if AHEAD:
-            held = following
+            chunk_data = following
             following = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk - 1, steps, DIMS, STEPS)
         else:
-            held = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
-        xs = split(held[0], STEPS)
+            chunk_data = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
+        xs = split(chunk_data[0], STEPS)
         if grad_spikes is not None:
-            grads = split(held[1], STEPS)
+            grads = split(chunk_data[1], STEPS)
         if grad_trace is not None:
-            trace_grads = split(held[2], STEPS)
-        leaked = decay * held[3]
+            trace_grads = split(chunk_data[2], STEPS)
+        leaked = decay * chunk_data[3]
         potentials = ()
         for k in tl.static_range(STEPS):
             v = leaked + current(xs[k], scale, shift)
             potentials = potentials + (v,)
             _, leaked = after_spike(v, spikes_of(v, threshold, max_spikes, COUNTS), decay, subtracted, RESET)
-        found = ()
+        gradients = ()
         for k in tl.static_range(STEPS - 1, -1, -1):
             exists = chunk * STEPS + k < steps
             v = potentials[k]
@@ -296,7 +225,7 @@ def backward_kernel(
                 direct = grads[k].to(tl.float32) * sigma
             if grad_trace is not None:
                 direct = direct + trace_grads[k].to(tl.float32)
-            # Steps after the end hand gp on as it is. Selected here, beside the chain of dependent steps, and not in gp.
+            # Steps after the end leave gp as it is. The selection is here, outside the chain of dependent steps, and not in gp.
             e = tl.where(exists, direct, 0.0) + gp * tl.where(exists, rho, 1.0)
             gp = tl.where(exists, decay, 1.0) * e
             out = e
@@ -312,11 +241,11 @@ def backward_kernel(
                     out = a * e + b * centered + c
             if scale is not None and mix is None:
                 out = scale * e
-            found = (out,) + found
+            gradients = (out,) + gradients
         if grad_x is not None:
-            store_chunk(grad_x, found, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+            store_chunk(grad_x, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
         if parts is not None:
-            store_parts(parts, found, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+            store_parts(parts, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
     store_inner(grad_state, gp, index, mask, DIMS)
     store_inner(sum_error, errors, index, mask, DIMS)
     store_inner(sum_by_x, errors_by_x, index, mask, DIMS)

@@ -1,8 +1,9 @@
-"""The spelling "triton": one kernel forward and one backward, on CUDA devices, or in Triton's interpreter on the CPU."""
+"""Launches the Triton kernels, one forward and one backward, on CUDA devices, or in Triton's interpreter on the CPU."""
 
 import contextlib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import triton
@@ -16,20 +17,22 @@ from .kernels import backward_kernel, forward_kernel
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 INTERPRETED = not isinstance(forward_kernel, triton.JITFunction)
-"""Triton decides on import, by the environment variable TRITON_INTERPRET, whether kernels are compiled or interpreted."""
+"""Whether kernels are interpreted: Triton reads the environment variable TRITON_INTERPRET on import."""
 
 PARTS = ("part_0", "part_1", "part_2")
 
 MANY_SEQUENCES = 64 * 1024
+"""From this number of float32 sequences on, few steps of each keep the memory busy."""
+
 WIDE_SEQUENCES = 2**31 - 2**16
-"""From here on a sequence's number, or that of its block's end, does not fit into 32 bits."""
+"""Above it, a sequence's number, or that of its block's end, does not fit into 32 bits."""
 
 WRITES_PARTS = True
-"""Whether `Backward.grad_parts` is written."""
+"""This backend writes `Backward.grad_parts`."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this spelling cannot run there, in words for the user; None if it can."""
+    """Why this backend cannot run on the device, in words for the user; None if it can."""
     if dtype not in DTYPES:
         return "it computes in float32, from float32, float16 or bfloat16"
     if device.type == "cuda":
@@ -40,8 +43,8 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How a kernel is cut: sequences and warps of 32 threads a block, steps that are loaded at once."""
+class BlockShape:
+    """The size of a block: its sequences, its warps of 32 threads, and the time steps that are loaded at once."""
 
     block: int
     warps: int
@@ -50,38 +53,38 @@ class Shape:
     """Whether the next chunk of steps is loaded before this one is computed."""
 
 
-def forward_shape(count: int, element_bytes: int, dense: bool, bits: bool) -> Shape:
-    """For `count` sequences; `dense` as `_dense` says.
+def forward_shape(count: int, element_bytes: int, dense: bool, bits: bool) -> BlockShape:
+    """The forward kernel's block for `count` sequences; `dense` is the result of `_dense`.
 
-    Memory is busy while bandwidth × latency are under way, 4.3 TB/s × 650 ns = 2.8 MB. One sequence a thread and 32 steps
-    are 2.1 MB for 16 Ki sequences of float32, and all one can do for fewer: blocks of one warp, so that every multiprocessor
-    takes part. Many sequences are enough with 8 steps, and then a thread takes 16 bytes of them: a tile of such rows needs
-    no turning, so there are fewer instructions a byte. Where nothing is dense each step has an address of its own, and the
-    registers for them are those of 16 steps.
+    Memory is busy while bandwidth × latency = 4.3 TB/s × 650 ns = 2.8 MB are in flight. With one sequence for each thread and
+    32 steps, 16 Ki sequences of float32 have 2.1 MB in flight. Fewer sequences cannot have more; they get blocks of one warp, so
+    that every multiprocessor takes part. For many sequences 8 steps are enough, and a thread loads 16 bytes of neighbouring
+    sequences: such a tile needs no transposing, so there are fewer instructions for each byte. Tensors that are not dense need
+    an address for each step, and registers for the addresses of 16 steps.
     """
     if not dense:
-        return Shape(block=32, warps=1, steps=16)
+        return BlockShape(block=32, warps=1, steps=16)
     if count * element_bytes >= MANY_SEQUENCES * 4 and not bits:
-        return Shape(block=2 * 32 * (16 // element_bytes), warps=2, steps=8)
-    return Shape(block=32, warps=1, steps=CHECKPOINT_STEPS)
+        return BlockShape(block=2 * 32 * (16 // element_bytes), warps=2, steps=8)
+    return BlockShape(block=32, warps=1, steps=CHECKPOINT_STEPS)
 
 
-def backward_shape(count: int, dense: bool, read_bytes: int, kept: int) -> Shape:
-    """For `count` sequences, of which every step reads `read_bytes` and keeps `kept` numbers until the recurrence comes back.
+def backward_shape(count: int, dense: bool, read_bytes: int, held: int) -> BlockShape:
+    """The backward kernel's block for `count` sequences.
 
-    A chunk is what lies between checkpoints, one sequence a thread. With few sequences a thread may have registers to load
-    the next chunk meanwhile, as long as a step takes no more than four: what is read, what is kept, and v. With many
-    sequences other warps fill the time.
+    Every step reads `read_bytes` and holds `held` numbers in registers until the recurrence returns to it. A chunk has the steps
+    between two checkpoints, and a thread has one sequence. With few sequences a thread loads the next chunk ahead if a step takes
+    at most four registers: for the numbers read, the numbers held, and v. With many sequences other warps fill the time.
     """
-    ahead = dense and count < MANY_SEQUENCES // 2 and read_bytes / 4 + kept + 1 <= 4
-    return Shape(block=32, warps=1, steps=CHECKPOINT_STEPS, ahead=ahead)
+    ahead = dense and count < MANY_SEQUENCES // 2 and read_bytes / 4 + held + 1 <= 4
+    return BlockShape(block=32, warps=1, steps=CHECKPOINT_STEPS, ahead=ahead)
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One start of a kernel."""
+class TritonLaunch:
+    """A kernel with its arguments and the number of its blocks; calling it runs it."""
 
-    kernel: object
+    kernel: Any
     blocks: int
     arguments: dict
 
@@ -98,8 +101,8 @@ def backward(call: Backward) -> None:
     backward_launch(call)(call.currents.device)
 
 
-def forward_launch(call: Forward) -> Launch:
-    """Raises layout.Unwalkable."""
+def forward_launch(call: Forward) -> TritonLaunch:
+    """Raises strides.Unwalkable."""
     steps = {"x": call.currents, "spikes": call.spikes, "trace": call.trace, "checkpoints": call.checkpoints}
     inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
     layout, tensors = _tensors(steps, inner, keep_last=call.bits)
@@ -111,13 +114,13 @@ def forward_launch(call: Forward) -> Launch:
         **tensors,
         **_numbers(call.spec, layout, len(call.currents), count, shape),
         "BITS": call.bits,
-        "KEPT": CHECKPOINT_STEPS,
+        "CHECKPOINT_STEPS": CHECKPOINT_STEPS,
     }
-    return Launch(forward_kernel, -(-count // shape.block), arguments)
+    return TritonLaunch(forward_kernel, -(-count // shape.block), arguments)
 
 
-def backward_launch(call: Backward) -> Launch:
-    """Raises layout.Unwalkable."""
+def backward_launch(call: Backward) -> TritonLaunch:
+    """Raises strides.Unwalkable."""
     steps = {
         "x": call.currents,
         "checkpoints": call.checkpoints,
@@ -138,10 +141,10 @@ def backward_launch(call: Backward) -> Launch:
     mix = tuple(tensors.pop(name) for name in ("a", "b", "c"))
     parts = tuple(tensors[name] for name in PARTS)
     read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
-    currents_kept = call.mix is not None or call.sum_by_current is not None
+    holds_currents = call.mix is not None or call.sum_by_current is not None
     dense = _dense(layout, [tensors.pop(name) if name in PARTS else tensors[name] for name in steps])
-    kept = len(read) - 1 + currents_kept
-    shape = backward_shape(layout.count, dense, sum(t.element_size() for t in read), kept)
+    held = len(read) - 1 + holds_currents
+    shape = backward_shape(layout.count, dense, sum(t.element_size() for t in read), held)
     slope = call.spec.slope
     arguments = {
         **tensors,
@@ -154,11 +157,11 @@ def backward_launch(call: Backward) -> Launch:
         "SURROGATE": call.spec.surrogate,
         "AHEAD": shape.ahead,
     }
-    return Launch(backward_kernel, -(-layout.count // shape.block), arguments)
+    return TritonLaunch(backward_kernel, -(-layout.count // shape.block), arguments)
 
 
 def _tensors(steps: dict, inner: dict, keep_last: bool = False) -> tuple[Layout, dict]:
-    """The layout without leading dims of size 1, and each tensor as kernels take it: (pointer, strides…), or None."""
+    """The layout without leading dims of size 1, and each tensor as the kernels' tuple (pointer, strides…), or None."""
     layout, strides = walk(steps, inner, keep_last)
     dropped = 0
     while dropped < MAX_DIMS - 1 and layout.sizes[dropped] == 1:
@@ -171,12 +174,12 @@ def _tensors(steps: dict, inner: dict, keep_last: bool = False) -> tuple[Layout,
 
 
 def _dense(layout: Layout, tensors: list[tuple | None]) -> bool:
-    """Whether 16 bytes of sequences lie side by side at every step: Triton asks for multiples of 16 elements."""
+    """Whether Triton can load 16 bytes of neighbouring sequences at every step: it requires strides that are multiples of 16."""
     return layout.sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in tensors if t is not None)
 
 
-def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: Shape) -> dict:
-    """What both kernels take beside tensors."""
+def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: BlockShape) -> dict:
+    """The arguments that both kernels take beside tensors."""
     return {
         "sizes": layout.sizes,
         "steps": steps,

@@ -1,16 +1,18 @@
-"""Memory and the spelling "triton": where sequences lie, and chunks of steps as tiles.
+"""Memory access of the backend "triton": the places of sequences, and chunks of time steps as tiles.
 
-A tensor is handed over as the tuple (pointer, stride of time, strides of the inner dims…), in elements, or None where it
-does not take part. Any strides are right. Loads and stores are 128 bits wide where the last inner dim has stride 1 in the
-tensor and its size and the other strides are multiples of 16.
+A kernel takes a tensor as the tuple (pointer, stride of time, strides of the inner dims…), in elements, or None if it is
+absent. Any strides are allowed. Loads and stores are 128 bits wide where the last inner dim has stride 1 and its size and the
+other strides are multiples of 16.
 
-A chunk of steps is one tile [sequences, steps], loaded as a whole before any of it is used. A store may alias any later
-load, so the compiler moves none over it: a loop of one step at a time would wait for memory in each. The tile comes as it
-lies in memory, several sequences a thread, and is turned on chip so that a thread has all steps of its own sequences.
+A chunk of steps is one tile [sequences, steps], which is loaded as a whole before any of it is used. The compiler moves no
+load over a store, since both may have the same address: a loop of single steps would wait for memory in each of them. The tile
+is loaded in memory order, with several sequences to a thread, and then transposed on chip, so that each thread has all steps
+of its own sequences.
 """
 
-# Triton's language has no unpacking in tuples:
+# Triton's language has no unpacking in tuples, and its tuples change their length:
 # ruff: noqa: RUF005
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -19,7 +21,7 @@ MOST_HALVINGS = tl.constexpr(5)
 """A chunk has at most 2**5 steps."""
 
 LARGEST_BF16 = tl.constexpr(3.3895313892515355e38)
-"""What is beyond it, rounding to bfloat16 makes infinite."""
+"""Numbers beyond it are rounded to infinity in bfloat16."""
 
 
 @triton.jit
@@ -29,31 +31,31 @@ def indices(sizes, last, DIMS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.const
     if WIDE:
         block = block.to(tl.int64)
     rest = block * BLOCK + tl.arange(0, BLOCK)
-    found = ()
+    index = ()
     for d in tl.static_range(DIMS - 1):
         size = last if d == 0 else sizes[DIMS - 1 - d]
-        found = (rest % size,) + found
+        index = (rest % size,) + index
         rest = rest // size
-    return (rest,) + found
+    return (rest,) + index
 
 
 @triton.jit
 def places(tensor, index, DIMS: tl.constexpr):
     """Pointers to step 0 of the sequences at `index`."""
-    found = tensor[0]
+    pointers = tensor[0]
     for d in tl.static_range(DIMS):
-        found = found + index[d].to(tl.int64) * tensor[2 + d]
-    return found
+        pointers = pointers + index[d].to(tl.int64) * tensor[2 + d]
+    return pointers
 
 
 @triton.jit
 def load_inner(tensor, index, mask, default: tl.constexpr, DIMS: tl.constexpr):
-    """float32 of a tensor without time; a constant where there is none."""
+    """A tensor without time as float32, or the constant `default` if there is none."""
     if tensor is None:
-        found = tl.full(mask.shape, default, tl.float32)
+        values = tl.full(mask.shape, default, tl.float32)
     else:
-        found = tl.load(places(tensor, index, DIMS), mask=mask).to(tl.float32)
-    return found
+        values = tl.load(places(tensor, index, DIMS), mask=mask).to(tl.float32)
+    return values
 
 
 @triton.jit
@@ -79,12 +81,12 @@ def chunk_mask(mask, first, steps, STEPS: tl.constexpr):
 
 @triton.jit
 def load_chunk(tensor, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
-    """STEPS steps from `first` on as a tile [BLOCK, STEPS] of numbers as they are stored; () for no tensor."""
+    """STEPS steps from `first` on as a tile [BLOCK, STEPS] in the storage type; () for no tensor."""
     if tensor is None:
-        found = ()
+        tile = ()
     else:
-        found = tl.load(chunk_places(tensor, index, first, DIMS, STEPS), mask=chunk_mask(mask, first, steps, STEPS))
-    return found
+        tile = tl.load(chunk_places(tensor, index, first, DIMS, STEPS), mask=chunk_mask(mask, first, steps, STEPS))
+    return tile
 
 
 @triton.jit
@@ -95,7 +97,7 @@ def store_chunk(tensor, steps_of_chunk, index, mask, first, steps, DIMS: tl.cons
 
 @triton.jit
 def store_parts(parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
-    """A chunk as three bfloat16 that add up to it; what is not finite stays in the first of them."""
+    """A chunk as three bfloat16 that add up to it; NaN and infinities stay in the first of them."""
     rest = joined(steps_of_chunk, STEPS)
     finite = tl.abs(rest) < float("inf")
     limited = tl.minimum(tl.maximum(rest, -LARGEST_BF16), LARGEST_BF16)
@@ -108,7 +110,7 @@ def store_parts(parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.const
 
 @triton.jit
 def split(tile, STEPS: tl.constexpr):
-    """The STEPS columns of a tile: part j of m holds every m-th column from the j-th on, and parts are halved till m = STEPS."""
+    """The STEPS columns of a tile. Part j of m holds every m-th column from the j-th on; parts are halved until m = STEPS."""
     parts = (tile,)
     for level in tl.static_range(MOST_HALVINGS):
         if 2**level < STEPS:
@@ -119,25 +121,25 @@ def split(tile, STEPS: tl.constexpr):
                 even = even + (halves[0],)
                 odd = odd + (halves[1],)
             parts = even + odd
-    found = ()
+    columns = ()
     for j in tl.static_range(STEPS):
-        found = found + (tl.reshape(parts[j], (tile.shape[0],)),)
-    return found
+        columns = columns + (tl.reshape(parts[j], (tile.shape[0],)),)
+    return columns
 
 
 @triton.jit
 def joined(columns, STEPS: tl.constexpr):
-    """The tile of STEPS columns: neighbours are put side by side till one part is left."""
+    """The tile of STEPS columns: neighbouring parts are joined until one is left."""
     parts = ()
     for j in tl.static_range(STEPS):
         parts = parts + (columns[j][:, None],)
     for level in tl.static_range(MOST_HALVINGS):
         if 2**level < STEPS:
-            found = ()
+            pairs = ()
             for j in tl.static_range(STEPS // 2 ** (level + 1)):
                 both = tl.permute(tl.join(parts[2 * j], parts[2 * j + 1]), (0, 2, 1))
-                found = found + (tl.reshape(both, (columns[0].shape[0], 2 ** (level + 1))),)
-            parts = found
+                pairs = pairs + (tl.reshape(both, (columns[0].shape[0], 2 ** (level + 1))),)
+            parts = pairs
     return parts[0]
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from snnbench.kernels import LIF, BatchNormLIF, NeuronSpec
-from snnbench.kernels.batch_norm_lif.batch_norm import batch_statistics
+from snnbench.kernels.batch_norm_lif.statistics import batch_statistics
 
 SPECS = [NeuronSpec(), NeuronSpec("hard"), NeuronSpec("hard", detach_reset=True)]
 
@@ -75,7 +75,7 @@ def test_currents_far_from_zero_keep_their_gradient():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_statistics_of_short_formats_are_those_of_the_widened_numbers(dtype, monkeypatch):
-    monkeypatch.setattr("snnbench.kernels.batch_norm_lif.batch_norm.PIECE", 300)
+    monkeypatch.setattr("snnbench.kernels.batch_norm_lif.statistics.PIECE", 300)
     x = input_of(37, 3, 11).to(dtype)
     mean, variance = batch_statistics(x, 2)
     assert mean.dtype == torch.float32

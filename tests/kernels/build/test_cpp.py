@@ -1,4 +1,4 @@
-"""Compiling the C++ spelling: what is kept, what it depends on, what is said where it cannot be."""
+"""Compiling C++ kernels: what is cached, what the cache depends on, and the errors where compiling fails."""
 
 import subprocess
 import sys
@@ -97,7 +97,7 @@ def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
 
 def test_threads_come_from_one_openmp_runtime():
     code = (
-        "import torch, re, pathlib; from snnbench.kernels import lif; torch.set_num_threads(2);"
+        "import torch, re, pathlib; from snnbench.kernels.lif import lif; torch.set_num_threads(2);"
         "lif(torch.zeros(4, 64, 64), backend='cpp');"
         "maps = pathlib.Path('/proc/self/maps').read_text();"
         r"print(len(set(re.findall(r'/\S*lib(?:gomp|iomp5|omp)[^/\s]*\.so\S*', maps))))"

@@ -1,127 +1,33 @@
-"""The Triton spelling against the reference, kernel by kernel, in Triton's interpreter: tests/kernels/lif/test_triton.py runs
-this file in a process of its own, because Triton decides on import whether it interprets.
+"""The Triton kernels against the reference in Triton's interpreter. tests/kernels/lif/test_triton.py runs this file in a process
+of its own, because Triton decides on import whether it interprets.
 
 The interpreter runs every operation of every block in NumPy, some 0.1 s for a block and chunk of steps: cases are small.
 """
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 import torch
-import triton.language as tl
-from triton.runtime import interpreter
+from support.triton_checks import (
+    backward_call,
+    check_backward,
+    check_forward,
+    currents,
+    forward_call,
+    rounding_to_bfloat16,  # noqa: F401 a fixture of every test
+    twin,
+)
 
 from snnbench.kernels import LinearLIF
 from snnbench.kernels.lif import lif, reference
-from snnbench.kernels.lif.contract import Backward, Forward
 from snnbench.kernels.lif.operator import run
-from snnbench.kernels.lif.triton import launch as spelling
+from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.linear_lif.split_formats import bf16_triple
 from snnbench.kernels.spec import NEURONS, SURROGATES, NeuronSpec
 from snnbench.kernels.work import CHECKPOINT_STEPS
 
-assert spelling.INTERPRETED, "run with TRITON_INTERPRET=1"
-
-
-@pytest.fixture(autouse=True)
-def rounding_to_bfloat16(monkeypatch):
-    """The interpreter rounds float32 to bfloat16 without a carry into the exponent: 1.999 becomes 1."""
-    convert = interpreter._convert_float
-
-    def fixed(values, source, target, rounding):
-        if (source, target) != (tl.float32, tl.bfloat16):
-            return convert(values, source, target, rounding)
-        return torch.from_numpy(values.copy()).view(torch.float32).bfloat16().view(torch.uint16).numpy()
-
-    monkeypatch.setattr(interpreter, "_convert_float", fixed)
-
-
-def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None) -> Forward:
-    """A call that writes everything; what is written starts as NaN, or 255, where something wrong would stay."""
-    *outer, last = currents.shape
-    spikes = (
-        torch.full((*outer, (last + 7) // 8), 255, dtype=torch.uint8)
-        if bits
-        else torch.full_like(currents, 255, dtype=spikes_dtype)
-    )
-    chunks = -(-len(currents) // CHECKPOINT_STEPS)
-    return Forward(
-        spec=spec,
-        currents=currents,
-        state=state,
-        scale=scale,
-        shift=shift,
-        spikes=spikes,
-        bits=bits,
-        final_state=torch.full(currents.shape[1:], math.nan),
-        trace=torch.full_like(currents, math.nan),
-        checkpoints=torch.full_like(currents[:1], math.nan, dtype=torch.float32).expand(chunks, *currents.shape[1:]).clone(),
-    )
-
-
-def twin(call, dtype=None):
-    """The call with its own copies of what is written; tensors of `dtype` if given."""
-    copies = {}
-    for field in fields(call):
-        value = getattr(call, field.name)
-        if isinstance(value, torch.Tensor):
-            value = value.clone() if dtype is None else value.to(dtype)
-        elif isinstance(value, tuple):
-            value = tuple(v if dtype is None else v.to(dtype) for v in value)
-        copies[field.name] = value
-    return type(call)(**copies)
-
-
-def check_forward(call: Forward) -> Forward:
-    """Spikes, trace, final state and checkpoints are the reference's, bit for bit. Returns the call, run."""
-    expected = twin(call)
-    reference.forward(expected)
-    spelling.forward(call)
-    for name in ("spikes", "trace", "final_state", "checkpoints"):
-        if getattr(call, name) is not None:
-            torch.testing.assert_close(getattr(call, name), getattr(expected, name), rtol=0, atol=0, equal_nan=True, msg=name)
-    return call
-
-
-def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch.float32) -> Backward:
-    """The backward pass of a forward one that was run, with all gradients given and all results asked for."""
-    torch.manual_seed(seed)
-    x = done.currents
-    inner = [torch.full(x.shape[1:], math.nan) for _ in range(3)]
-    return Backward(
-        spec=done.spec,
-        currents=x,
-        scale=done.scale,
-        shift=done.shift,
-        checkpoints=done.checkpoints,
-        grad_spikes=torch.randn(x.shape).to(grad_dtype),
-        grad_trace=torch.randn(x.shape).to(grad_dtype),
-        grad_final=torch.randn(x.shape[1:]),
-        center=center,
-        mix=mix,
-        grad_currents=torch.full_like(x, math.nan),
-        grad_state=inner[0],
-        sum_error=inner[1],
-        sum_by_current=inner[2],
-    )
-
-
-def check_backward(call: Backward, limit=1e-6) -> None:
-    """Results are those of the reference in float64, to a relative L2 distance of `limit`."""
-    exact = twin(call, torch.float64)
-    reference.backward(exact)
-    spelling.backward(call)
-    for name in ("grad_currents", "grad_state", "sum_error", "sum_by_current"):
-        if (found := getattr(call, name)) is not None:
-            expected = getattr(exact, name)
-            assert (found.double() - expected).norm() <= limit * expected.norm(), name
-
-
-def currents(*shape, dtype=torch.float32, seed=0) -> torch.Tensor:
-    """Currents under which neurons fire in about a third of the steps."""
-    torch.manual_seed(seed)
-    return (0.4 + torch.randn(shape)).to(dtype)
+assert triton_launch.INTERPRETED, "run with TRITON_INTERPRET=1"
 
 
 COMBINATIONS = [
@@ -232,17 +138,17 @@ def test_nan_and_infinities(reset, max_spikes):
 
 def test_shapes_for_many_sequences(monkeypatch):
     """Chunks shorter than the distance of checkpoints, several sequences a thread, no loading ahead."""
-    monkeypatch.setattr(spelling, "MANY_SEQUENCES", 0)
+    monkeypatch.setattr(triton_launch, "MANY_SEQUENCES", 0)
     x = currents(37, 1, 48)
     call = forward_call(NEURONS["soft"], x)
-    assert spelling.forward_launch(call).arguments["STEPS"] < CHECKPOINT_STEPS
+    assert triton_launch.forward_launch(call).arguments["STEPS"] < CHECKPOINT_STEPS
     call = backward_call(check_forward(call))
-    assert not spelling.backward_launch(call).arguments["AHEAD"]
+    assert not triton_launch.backward_launch(call).arguments["AHEAD"]
     check_backward(call)
 
 
 def test_wide_sequence_numbers(monkeypatch):
-    monkeypatch.setattr(spelling, "WIDE_SEQUENCES", 0)
+    monkeypatch.setattr(triton_launch, "WIDE_SEQUENCES", 0)
     done = check_forward(forward_call(NEURONS["soft"], currents(3, 2, 7)))
     check_backward(backward_call(done))
 
@@ -254,7 +160,7 @@ def test_offsets_beyond_32_bits():
     call = forward_call(NEURONS["soft"], torch.zeros(2, 1, 8, dtype=torch.float16))
     expected = replace(twin(call), currents=x.contiguous())
     reference.forward(expected)
-    spelling.forward(replace(call, currents=x))
+    triton_launch.forward(replace(call, currents=x))
     assert torch.equal(call.trace, expected.trace)
 
 
@@ -269,8 +175,8 @@ def test_a_gradient_split_as_it_is_written(shape, whole):
     gv = given.grad_trace
     gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
     alone, call = twin(given), replace(twin(given), grad_parts=parts_like(given.currents))
-    spelling.backward(alone)
-    spelling.backward(call if whole else replace(call, grad_currents=None))
+    triton_launch.backward(alone)
+    triton_launch.backward(call if whole else replace(call, grad_currents=None))
     assert call.grad_currents.isnan().any() and call.grad_currents.isinf().any() if whole else call.grad_currents.isnan().all()
     if whole:
         torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
@@ -285,7 +191,7 @@ def test_parts_that_lie_in_another_order_than_the_currents():
     call = backward_call(check_forward(forward_call(NEURONS["hard"], x)))
     parts = parts_like(x).permute(0, 1, 5, 3, 2, 4).contiguous().permute(0, 1, 4, 3, 5, 2)
     call = replace(call, grad_parts=parts)
-    run(spelling.backward, call)
+    run(triton_launch.backward, call)
     assert torch.equal(sum(part.float() for part in parts), call.grad_currents)
 
 
@@ -294,16 +200,16 @@ def test_a_linear_layer_multiplies_what_the_neuron_split(monkeypatch, of_input):
     """dW of the fp32 tier: the same bits as of a gradient that is split in a pass of its own."""
     torch.manual_seed(1)
     layer = LinearLIF(19, 6, tier="fp32", emulate=True, input="spikes", backend="triton")
-    x, found = (torch.rand(35, 2, 19) < 0.4).float(), []
+    x, gradients = (torch.rand(35, 2, 19) < 0.4).float(), []
     for writes in (True, False):
-        monkeypatch.setattr(spelling, "WRITES_PARTS", writes)
+        monkeypatch.setattr(triton_launch, "WRITES_PARTS", writes)
         layer.zero_grad()
         given = x.clone().requires_grad_(of_input)
         layer(given).backward(torch.arange(6.0).expand(35, 2, 6))
-        found.append([given.grad, layer.linear.weight.grad, layer.linear.bias.grad])
-    assert (found[0][0] is not None) == of_input
-    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True) if a is not None)
-    assert found[0][1].abs().sum() > 0
+        gradients.append([given.grad, layer.linear.weight.grad, layer.linear.bias.grad])
+    assert (gradients[0][0] is not None) == of_input
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True) if a is not None)
+    assert gradients[0][1].abs().sum() > 0
 
 
 def test_through_the_operator():

@@ -1,30 +1,22 @@
 """The CUDA kernels' source, launch geometry and arguments on a CPU, against the reference."""
 
-import ctypes
 import math
-import mmap
-import os
 
 import pytest
 import torch
 from support import cuda_emulation
 from support.cuda_checks import (
-    assert_untouched,
     channel,
     check_backward,
     check_forward,
+    check_parts,
     currents,
     forward_call,
-    guarded,
     upstream,
 )
 
-from snnbench.kernels.build import nvrtc
-from snnbench.kernels.lif import reference
-from snnbench.kernels.lif.contract import Backward
 from snnbench.kernels.lif.cuda import launch
 from snnbench.kernels.lif.strides import Unwalkable
-from snnbench.kernels.linear_lif.split_formats import bf16_triple
 from snnbench.kernels.spec import NeuronSpec
 
 pytestmark = pytest.mark.skipif(cuda_emulation.COMPILER is None, reason="needs g++")
@@ -171,30 +163,6 @@ def test_only_what_is_needed_is_written(needed):
     check_backward(NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), mix=mixed)
 
 
-def check_parts(whole: bool) -> None:
-    """The parts are those of splitting the gradient afterwards, beside it or in its place."""
-    x = currents(70, 3, 10)
-    gs, gv = upstream(x), upstream(x, seed=4)
-    gv[40, 0, 1], gv[69, 1, 2] = math.nan, math.inf
-    gv[69, 1, 3], gv[69, 1, 4] = 3.4e38, -3.4e38  # which bfloat16 would round to infinity
-    kept = forward_call(NeuronSpec(), x)
-    reference.forward(kept)
-    absent = dict.fromkeys(("scale", "shift", "grad_final", "center", "mix", "grad_state", "sum_error", "sum_by_current"))
-    upstreams = {"grad_spikes": gs, "grad_trace": gv}
-    given = {"spec": NeuronSpec(), "currents": x, "checkpoints": kept.checkpoints, **upstreams, **absent}
-    alone = Backward(**given, grad_currents=torch.empty_like(x))
-    parts = guarded(x.expand(3, *x.shape).contiguous(), torch.bfloat16)
-    call = Backward(**given, grad_currents=guarded(x) if whole else None, grad_parts=parts)
-    for each in (alone, call):
-        launch.backward(each, cuda_emulation.launch)
-    if whole:
-        assert_untouched(call.grad_currents)
-        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
-    assert_untouched(parts)
-    for found, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
-        torch.testing.assert_close(found.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
-
-
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("width", [1, 2])
 def test_a_gradient_split_as_it_is_written(whole, width, monkeypatch):
@@ -236,138 +204,3 @@ def test_pieces_are_the_whole():
         launch.forward(part, cuda_emulation.launch)
         state = part.final_state
     assert torch.equal(state, whole.final_state)
-
-
-class Fenced:
-    """Memory between two pages that may not be touched; tensors lie at its very beginning or end."""
-
-    def __init__(self, at_end: bool):
-        self.at_end, self.held = at_end, []
-
-    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        size, page = tensor.numel() * tensor.element_size(), mmap.PAGESIZE
-        inner = -(-size // page) * page
-        memory = mmap.mmap(-1, inner + 2 * page)
-        self.held.append(memory)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        for fence in (address, address + page + inner):
-            assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(fence), page, 0) == 0
-        offset = page + (inner - size if self.at_end else 0)
-        return torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape).copy_(tensor)
-
-
-@pytest.mark.parametrize("at_end", [False, True], ids=["before", "beyond"])
-def test_nothing_is_touched_outside_the_tensors(at_end):
-    """Loads run ahead of the steps, and a load beyond a tensor's end faults on a GPU. In a process that may crash."""
-    process = os.fork()
-    if process == 0:
-        try:
-            fence = Fenced(at_end)
-            for steps in (5, 32, 40, 64, 70):
-                x = fence(currents(steps, 3, 24))
-                for bits in (False, True):
-                    call = forward_call(NeuronSpec(), x, bits=bits)
-                    call.spikes, call.trace, call.checkpoints = fence(call.spikes), fence(call.trace), fence(call.checkpoints)
-                    launch.forward(call, cuda_emulation.launch)
-                given = {"grad_spikes": fence(upstream(x)), "grad_final": fence(upstream(x[0]))}
-                absent = dict.fromkeys(("scale", "shift", "grad_trace", "center", "mix", "sum_error", "sum_by_current"))
-                outputs = {"grad_currents": fence(x), "grad_state": fence(x[0])}
-                launch.backward(
-                    Backward(spec=NeuronSpec(), currents=x, checkpoints=call.checkpoints, **given, **absent, **outputs),
-                    cuda_emulation.launch,
-                )
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    assert os.waitpid(process, 0)[1] == 0
-
-
-def test_contraction_is_noticed():
-    """Planted: fused multiply-adds round differently, so the potentials do."""
-    call, expected = (
-        forward_call(NeuronSpec(decay=0.9), currents(60, 4, 8)),
-        forward_call(NeuronSpec(decay=0.9), currents(60, 4, 8)),
-    )
-    reference.forward(expected)
-    work = launch.prepare_forward(call)
-    cuda_emulation.library(work.program, ("-ffp-contract=fast", "-O2", "-mfma"))(work)
-    assert not torch.equal(call.trace, expected.trace)
-
-
-FORWARD_FAULTS = [
-    ("++j, currents_at += currents_step)", "++j, currents_at += currents_last)"),
-    ("if (j < rest) {", "if (j <= rest) {"),
-    ("s[i] = lif_spike(neuron, v[i])", "s[i] = lif_spike(neuron, p[i])"),
-    ("if (t % LIF_CHUNK == 0)", "if (t % LIF_CHUNK == 1)"),
-]
-BACKWARD_FAULTS = [
-    ("is_step ? decay * e : gp[i]", "is_step ? e : gp[i]"),
-    ("gp[i] = is_step ? decay * e : gp[i]", "gp[i] = decay * e"),
-    ("is_step ? errors[i] + e : errors[i]", "errors[i] + e"),
-    ("checkpoints_at -= checkpoints_step;", ""),
-    ("now = next;", ""),
-]
-
-
-PARTS_FAULTS = [
-    ("rest = rest - second;", ""),
-    ("place, parts[k]", "place, parts[0]"),
-    ("k * next_part", "k * 0"),
-    ("finite ? x - first : 0.0f", "x - first"),
-    ("x > largest ? largest :", ""),
-    ("x < -largest ? -largest :", ""),
-]
-
-
-@pytest.mark.parametrize(
-    "check, fault",
-    [(check_forward, f) for f in FORWARD_FAULTS]
-    + [(check_backward, f) for f in BACKWARD_FAULTS]
-    + [(lambda *_: check_parts(True), f) for f in PARTS_FAULTS],
-)
-def test_planted_faults_are_noticed(check, fault, monkeypatch):
-    right, wrong = fault
-    source = nvrtc.Program.source
-    planted = []
-
-    def faulty(program):
-        planted.append(right in source(program))
-        return source(program).replace(right, wrong)
-
-    monkeypatch.setattr(nvrtc.Program, "source", faulty)
-    monkeypatch.setattr(cuda_emulation, "library", cuda_emulation.library.__wrapped__)
-    x = currents(102, 3, 5)
-    with pytest.raises(AssertionError, match=r"spikes|checkpoints|trace|grad_currents|sum_error|part|written beside"):
-        check(NeuronSpec(), x, **({"grad_spikes": upstream(x), "grad_final": upstream(x[0])} if check is check_backward else {}))
-    assert planted and all(planted)
-
-
-def test_depth_and_width_follow_the_size():
-    assert launch.forward_width(1000, wide=True, bits=False) == 1
-    assert launch.forward_width(launch.MANY_SEQUENCES, wide=True, bits=False) == 4
-    assert launch.forward_width(launch.MANY_SEQUENCES, wide=False, bits=False) == 1
-    assert launch.forward_width(10, wide=False, bits=True) == 8
-    assert launch.forward_depth(4096, 4, 1, 500) == 64
-    assert launch.forward_depth(4096, 4, 1, 20) == 32
-    assert launch.forward_depth(4096, 4, 1, 1) == 8
-    assert launch.forward_depth(65536, 4, 4, 500) == 16
-    assert launch.forward_depth(262144, 4, 4, 500) == 8
-    assert launch.forward_depth(262144, 2, 4, 500) == 8
-    assert launch.backward_shape(4096, True, [4, 4]) == (1, True)
-    assert launch.backward_shape(4096, True, [4, 4, 4]) == (1, False)
-    assert launch.backward_shape(262144, True, [4, 4]) == (1, False)
-    assert launch.backward_shape(262144, True, [2, 2]) == (2, False)
-    assert launch.backward_shape(262144, False, [2, 2]) == (1, False)
-    assert launch.backward_shape(262144, True, [2, 2, 2]) == (1, False)
-    for sequences in (1, 8192, 65536, 262144):
-        for item in (2, 4):
-            width = launch.forward_width(sequences, True, False)
-            depth = launch.forward_depth(sequences, item, width, 1000)
-            assert depth == max(launch.DEPTHS) or sequences * item * depth >= launch.BYTES_IN_FLIGHT or 4 * depth * width >= 128
-
-
-@pytest.mark.parametrize("sequences", [1, 31, 32, 33, 4096, 20000])
-def test_blocks_cover_every_sequence(sequences):
-    x = torch.zeros(2, sequences)
-    work = launch.prepare_forward(forward_call(NeuronSpec(), x))
-    assert (work.grid - 1) * work.block < sequences <= work.grid * work.block

@@ -5,10 +5,10 @@ import torch
 from support.neurons import SPEC, Network, options
 
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec, work
-from snnbench.kernels.batch_norm_lif.batch_norm import batch_norm_lif_backward_op, batch_norm_lif_op
+from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
 from snnbench.kernels.lif import autograd, backends, contract, lif
 from snnbench.kernels.lif.cpu import launch
-from snnbench.kernels.lif.operator import Options, lif_backward_op, lif_op
+from snnbench.kernels.lif.operator import NeuronOptions, lif_backward_op, lif_op
 
 
 def currents_of(*shape, **options):
@@ -31,12 +31,12 @@ def test_opcheck(backend, given):
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
 def test_opcheck_of_batch_norm(backend):
     x, weight, bias = currents_of(7, 3, 5, 2), currents_of(5), currents_of(5)
-    told = options(backend, channel_dim=2)
-    torch.library.opcheck(batch_norm_lif_op, (x, None, weight, bias, 1e-5, *told))
-    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(x, None, weight, bias, 1e-5, *told)
+    encoded = options(backend, channel_dim=2)
+    torch.library.opcheck(batch_norm_lif_op, (x, None, weight, bias, 1e-5, *encoded))
+    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(x, None, weight, bias, 1e-5, *encoded)
     saved = (x.detach(), weight.detach(), bias.detach(), mean, variance, checkpoints)
     upstream = (torch.randn(7, 3, 5, 2), None, torch.randn_like(final))
-    torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, *told))
+    torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, *encoded))
 
 
 def test_compile_without_graph_breaks_gives_the_same():
@@ -141,8 +141,8 @@ def saved_bytes(run):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-        kept_alive = run()
-    del kept_alive
+        result = run()  # held until its saved tensors are counted
+    del result
     return sum(saved.values())
 
 
@@ -169,8 +169,8 @@ def test_floors_are_the_bytes_that_the_kernels_are_given(monkeypatch):
     x = currents_of(70, 3, 97)
     lif(x, backend="cpp").spikes.backward(torch.ones(70, 3, 97))
     assert seen == [
-        work.neuron_forward(70, 3 * 97, 4, kept=True).bytes,
-        work.neuron_backward(70, 3 * 97, 4, kept=True).bytes,
+        work.neuron_forward(70, 3 * 97, 4, checkpoints=True).bytes,
+        work.neuron_backward(70, 3 * 97, 4, checkpoints=True).bytes,
     ]
 
 
@@ -187,20 +187,21 @@ def test_axes_in_orders_too_unlike_are_copied_and_what_is_saved_stays(backend):
     x = currents_of(35, 2, 3, 2, 3, 2).detach().permute(0, 5, 4, 3, 2, 1).requires_grad_()
     upstream = torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
     checkpoints = lif_op(x, None, None, None, *options(backend))[3]
-    kept = checkpoints.clone(), checkpoints._version
+    before = checkpoints.clone(), checkpoints._version
     arguments = (x.detach(), None, None, checkpoints, upstream, None, None, [True, True, False, False])
     found = lif_backward_op(*arguments, *options(backend))
     in_order = lif_backward_op(*arguments, *options("reference"))
     for got, expected in zip(found[:2], in_order[:2], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
-    assert torch.equal(checkpoints, kept[0]) and checkpoints._version == kept[1]
+    assert torch.equal(checkpoints, before[0]) and checkpoints._version == before[1]
 
 
 def test_what_is_not_asked_for_is_empty():
     x = currents_of(37, 3, 5)
-    for told in (Options(SPEC, -1, "float32", False, False, "cpp"), Options(SPEC, -1, "float32", True, True, "cpp")):
-        _, _, trace, checkpoints = lif_op(x, None, None, None, *told.arguments())
-        assert (trace.numel(), checkpoints.numel()) == ((37 * 15, 2 * 15) if told.trace else (0, 0))
+    for requested, sizes in ((False, (0, 0)), (True, (37 * 15, 2 * 15))):
+        arguments = NeuronOptions(SPEC, -1, "float32", requested, requested, "cpp").arguments()
+        _, _, trace, checkpoints = lif_op(x, None, None, None, *arguments)
+        assert (trace.numel(), checkpoints.numel()) == sizes
 
 
 @pytest.mark.parametrize("spikes_dtype", [None, torch.uint8])
@@ -254,5 +255,5 @@ def test_arguments_that_cannot_be_hashed_are_named_too():
 
 def test_options_survive_their_text():
     spec = NeuronSpec("soft-undecayed", True, 0.1 + 0.2, 1 / 3, "atan", 1e-7, 12)
-    for told in (Options(spec, -2, "bits", True, False, "cuda"), Options(SPEC, 1, "float16", False, True, "cpp")):
-        assert Options.of(*told.arguments()) == told
+    for given in (NeuronOptions(spec, -2, "bits", True, False, "cuda"), NeuronOptions(SPEC, 1, "float16", False, True, "cpp")):
+        assert NeuronOptions.of(*given.arguments()) == given

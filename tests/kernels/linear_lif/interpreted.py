@@ -6,9 +6,10 @@ Only fp16: the interpreter multiplies the bit patterns of bfloat16.
 import pytest
 import torch
 from support import tensor_core
+from support.tensor_core import joined
 
 from snnbench.kernels.linear_lif import triton_gemm
-from snnbench.kernels.linear_lif.split_formats import FORMATS, Split, joined
+from snnbench.kernels.linear_lif.split_formats import FORMATS, Split
 
 
 @pytest.mark.parametrize("name", ["fp16-pair", "fp16-single", "three"])

@@ -8,11 +8,12 @@ from functools import lru_cache
 import pytest
 import torch
 from support import tensor_core
+from support.tensor_core import joined
 
 from snnbench.kernels import NeuronSpec
 from snnbench.kernels.lif import lif
-from snnbench.kernels.linear_lif.split_formats import FORMATS, TIERS, Split, joined
-from snnbench.kernels.linear_lif.split_products import PROMOTED, additions, product, relative_bound
+from snnbench.kernels.linear_lif.split_formats import FORMATS, TIERS, Split
+from snnbench.kernels.linear_lif.split_products import PROMOTED, product
 
 TIMES, BATCH, NEURONS = 37, 3, 97
 
@@ -32,7 +33,9 @@ def bound(tier: str, left, right, taken, promoted=None, left_split=True):
     floor = left.double().abs() @ (form.error_bound(right) - form.relative * right.double().abs()).t()
     if left_split:
         floor = floor + (form.error_bound(left) - form.relative * left.double().abs()) @ right.double().abs().t()
-    relative = relative_bound(tier, left_split, True) + additions(left.shape[1], taken, promoted) * 2.0**-23
+    relative = (
+        tensor_core.relative_bound(tier, left_split, True) + tensor_core.additions(left.shape[1], taken, promoted) * 2.0**-23
+    )
     return relative * terms + 2 * floor
 
 

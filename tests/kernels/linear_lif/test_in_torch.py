@@ -17,6 +17,7 @@ from support.linear_layers import (
 from snnbench.kernels import LinearLIF, NeuronSpec
 from snnbench.kernels.lif import lif
 from snnbench.kernels.linear_lif import functional, operator, split_cache
+from snnbench.kernels.linear_lif.contract import LinearOptions
 from snnbench.kernels.linear_lif.split_formats import TIERS
 from snnbench.kernels.spike_marks import most_spikes
 
@@ -62,12 +63,12 @@ def test_opcheck(tier, recompute, counts, bias):
     module, x = layer(), spikes_in().requires_grad_()
     arguments = (x, module.linear.weight, module.linear.bias if bias else None)
     torch.library.opcheck(operator.linear_lif_op, (*arguments, *options.arguments()))
-    spikes, *kept = (t.detach() for t in operator.linear_lif_op(*arguments, *options.arguments()))
+    spikes, *saved = (t.detach() for t in operator.linear_lif_op(*arguments, *options.arguments()))
     arguments = [None if t is None else t.detach() for t in arguments]
     arguments[0] = None if options.packs else arguments[0]
     upstream = UPSTREAM.to(spikes.dtype)
-    told = (*arguments, *kept, upstream, [True, True, bias], *options.arguments())
-    torch.library.opcheck(operator.linear_lif_backward_op, told)
+    backward_arguments = (*arguments, *saved, upstream, [True, True, bias], *options.arguments())
+    torch.library.opcheck(operator.linear_lif_backward_op, backward_arguments)
 
 
 class Two(torch.nn.Module):
@@ -140,4 +141,4 @@ def test_what_does_not_fit_is_named(options, x, error, message):
 def test_options_survive_their_text():
     shape = ((5, 3, INPUTS), (NEURONS, INPUTS), torch.float32, torch.device("cpu"))
     given = functional.options_of(NeuronSpec("hard"), *shape, 3, None, True, None, "fp32-pair", True, True)
-    assert operator.Options.of(*given.arguments()) == given
+    assert LinearOptions.of(*given.arguments()) == given

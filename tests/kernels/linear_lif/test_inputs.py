@@ -44,11 +44,11 @@ def test_a_mark_ends_with_the_first_write_and_with_the_tensor():
         assert most_spikes(LIF()(spikes_in())) == 0
 
 
-def told(monkeypatch, module, x):
+def options_of_call(monkeypatch, module, x):
     """The options with which a call ended up."""
     seen = []
-    real = functional.linear_lif
-    monkeypatch.setattr(functional, "linear_lif", lambda *given: (seen.append(given[0]), real(*given))[1])
+    real = functional.run
+    monkeypatch.setattr(functional, "run", lambda *given: (seen.append(given[0]), real(*given))[1])
     module(x)
     return seen[0]
 
@@ -66,7 +66,7 @@ def told(monkeypatch, module, x):
 )
 def test_what_an_input_is_comes_from_a_declaration_or_a_mark(monkeypatch, options, neuron, counts):
     x = spikes_in() if neuron is None else LIF(neuron)(spikes_in())
-    assert told(monkeypatch, layer(tier="fp32", emulate=True, **options), x).counts == counts
+    assert options_of_call(monkeypatch, layer(tier="fp32", emulate=True, **options), x).counts == counts
 
 
 @pytest.mark.parametrize("counts", [1, 3, 256, 257, 2048, 2049])
@@ -157,7 +157,7 @@ def test_other_weights_are_split_for_themselves(splits_made):
             module.linear.weight.copy_(tensor_core.matrix("normal", NEURONS, INPUTS, seed) * 3)
             assert torch.equal(module(x), layer_with(module.linear.weight, module.linear.bias)(x))
         del module
-    assert len(splits_made) == 5 and len(split_cache._kept) <= 2
+    assert len(splits_made) == 5 and len(split_cache._splits) <= 2
     module = layer(tier="fp32", emulate=True, input="spikes")
     before = module(x)
     module.linear.weight.data.mul_(0.5)  # which torch does not count

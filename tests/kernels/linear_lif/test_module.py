@@ -54,10 +54,10 @@ def test_without_options_it_is_a_linear_and_a_neuron():
 def test_pieces_of_any_size_give_the_same(monkeypatch, tier, input, piece):
     monkeypatch.setattr(recompute, "PIECE", piece)
     monkeypatch.setattr(recompute, "LEAST", 1 if piece == 1 else 16)
-    x, told = spikes_in(), {"tier": tier, "emulate": tier is not None, "input": input}
-    for found, expected in zip(results(layer(recompute=True, **told), x), results(layer(**told), x), strict=True):
+    x, options = spikes_in(), {"tier": tier, "emulate": tier is not None, "input": input}
+    for found, expected in zip(results(layer(recompute=True, **options), x), results(layer(**options), x), strict=True):
         assert relative(found, expected) <= 1e-6
-    assert torch.equal(layer(recompute=True, **told)(x), layer(**told)(x))
+    assert torch.equal(layer(recompute=True, **options)(x), layer(**options)(x))
 
 
 def test_backward_multiplies_what_forward_multiplied(monkeypatch):
@@ -143,8 +143,8 @@ def saved_bytes(module, x) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-        kept_alive = module(x)
-    del kept_alive
+        spikes = module(x)  # held until its saved tensors are counted
+    del spikes
     return sum(saved.values())
 
 
@@ -165,7 +165,7 @@ def test_what_is_packed_is_unpacked(counts):
     for inputs in (1, 7, 8, 9, 45):
         spikes = tensor_core.spikes(6, inputs, counts=counts).view(2, 3, inputs)
         out = torch.full_like(spikes, torch.nan)
-        bits.unpack(bits.packed(spikes, counts), counts, out)
+        bits.unpack(bits.pack(spikes, counts), counts, out)
         assert torch.equal(out, spikes)
 
 

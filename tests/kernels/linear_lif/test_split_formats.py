@@ -5,8 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import tensor_core
+from support.tensor_core import joined
 
-from snnbench.kernels.linear_lif.split_formats import FORMATS, LARGEST_BF16, joined, row_scale
+from snnbench.kernels.linear_lif.split_formats import FORMATS, LARGEST_BF16, row_scale
 
 
 def error_over_bound(name: str, matrix: torch.Tensor) -> float:

@@ -43,9 +43,9 @@ def multiplied(monkeypatch):
     seen = []
 
     def noted(real):
-        def forward(told, x, weight, bias):
-            seen.append((x.dtype, passes.operands_of(weight, told.operands, told.counts).dtype))
-            return real(told, x, weight, bias)
+        def forward(options, x, weight, bias):
+            seen.append((x.dtype, passes.operands_of(weight, options.operands, options.counts).dtype))
+            return real(options, x, weight, bias)
 
         return forward
 
@@ -91,7 +91,7 @@ def test_it_is_the_network_of_float64(tier, recompute):
 def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch):
     """What torch does to them where nobody tells it not to."""
     exact = gradients(stack().double(), spikes_in().double())
-    monkeypatch.setattr(operator, "KEEPS_GRADIENTS", False)
+    monkeypatch.setattr(operator, "GRADIENT_TYPES_ARE_FREE", False)
     found = gradients(stack(tier="fp32", emulate=True), spikes_in())
     assert relative(found[0], exact[0]) > 1e-4
 
@@ -99,7 +99,7 @@ def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch
 def test_where_torch_would_round_gradients_spikes_are_not_short(monkeypatch, multiplied):
     from snnbench.kernels.linear_lif import functional
 
-    monkeypatch.setattr(functional, "KEEPS_GRADIENTS", False)
+    monkeypatch.setattr(functional, "GRADIENT_TYPES_ARE_FREE", False)
     stack(tier="tf32", emulate=True)(spikes_in())
     assert [given for given, _ in multiplied] == [torch.float32] * 3
 
@@ -114,12 +114,12 @@ def test_compiled_it_is_the_same(tier):
 
 
 def test_hidden_spikes_are_kept_in_bits(monkeypatch):
-    kept = []
+    saved = []
     real = recompute.forward
-    monkeypatch.setattr(recompute, "forward", lambda *given: (found := real(*given), kept.append(found[1]))[0])
+    monkeypatch.setattr(recompute, "forward", lambda *given: (results := real(*given), saved.append(results[1]))[0])
     stack(recompute=True)(spikes_in())
-    assert [packed.shape[-1] for packed in kept] == [-(-inputs // 8) for inputs in SIZES[:-1]]
-    assert all(packed.dtype == torch.uint8 for packed in kept)
+    assert [packed.shape[-1] for packed in saved] == [-(-inputs // 8) for inputs in SIZES[:-1]]
+    assert all(packed.dtype == torch.uint8 for packed in saved)
 
 
 def test_it_takes_the_state_of_a_stack_of_linear_layers_and_its_own():

@@ -5,7 +5,6 @@ import json
 import pytest
 from support.paths import GOLDEN
 
-from snnbench.experiment.planned_case import case_id
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
@@ -19,7 +18,7 @@ def record(framework="numpy", neuron=None, device="cpu", precision="fp32", statu
     case["neuron"] = {"native": True} if neuron == "native" else {**case["neuron"], **({"reset": neuron} if neuron else {})}
     known = {"facts": {**RECORD["facts"], "state_dtype": state}} if status == "ok" else {"parts": {}, "proof": None, "facts": {}}
     found = Record.model_validate({**RECORD, **known, "case": case, "status": status, "reason": reason, **changes})
-    return found.model_copy(update={"case_id": case_id(found.typed_case)})
+    return found.model_copy(update={"case_id": found.typed_case.id})
 
 
 def matrix(*records) -> str:
@@ -42,7 +41,7 @@ def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
     def sized(neurons, **fields):
         found = record(**fields)
         found = found.model_copy(update={"case": {**found.case, "neurons": neurons}})
-        return found.model_copy(update={"case_id": case_id(found.typed_case)})
+        return found.model_copy(update={"case_id": found.typed_case.id})
 
     refused = sized(97, precision="bf16", status="unsupported", reason="no <b>bf16</b> here")
     text = matrix(sized(31), sized(97), sized(31, precision="bf16"), refused)
@@ -99,7 +98,7 @@ def test_each_device_has_its_table_and_natives_a_column():
 def test_variants_have_lines_of_their_own_and_what_was_not_planned_is_empty():
     other = record()
     other.case["construction"] = "stepwise"
-    other.case_id = case_id(other.typed_case)
+    other.case_id = other.typed_case.id
     assert table(record(), other, record("b", neuron="none")) == [
         ["framework", "soft", "none"],
         ["b", "", "fp32"],

@@ -1,0 +1,19 @@
+"""What there is to know about this machine before measuring on it."""
+
+from typing import Any
+
+from ..environments.environment import known
+from ..environments.inventory import default_home, measured_ceilings
+from ..machine.facts import current_load, machine_facts, measuring_advice
+
+
+def examine(calibrate: bool) -> dict[str, Any]:
+    """The machine, its load, the environments and advice, ready for JSON; `calibrate` adds what the device can do at best."""
+    home = default_home()
+    machine, now = machine_facts(), current_load()
+    facts = {"machine": machine, "load": now, "environment": home.facts}
+    facts["environments"] = {own.name: own.state()[0] for own in known().values()}
+    if calibrate:
+        device = "cuda" if "cuda" in home.devices else "cpu"
+        facts["ceilings"] = {device: measured_ceilings(device)}
+    return {**facts, "advice": measuring_advice(machine, now)}

@@ -1,0 +1,87 @@
+"""Batch normalisation and the neuron as a module for any torch model."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..lif.functional import LIFOutput, lif, options_of, request_of
+from ..spec import NeuronSpec
+from ..spike_marks import mark
+from .operator import batch_norm_lif_op
+from .statistics import scale_and_shift
+
+
+class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
+    """Batch normalisation and the neuron: currents (T, B, C, …) → spikes (T, B, C, …).
+
+    Outputs, gradients and running statistics equal those of `nn.BatchNorm` on (T·B, C, …) followed by `LIF`; the module loads
+    the `state_dict` of an `nn.BatchNorm`. In `eval` mode the running statistics give the neuron's scale and shift. The first
+    arguments are those of `nn.BatchNorm`, `channel_dim` is the dim C of the currents, and the others are those of `LIF`.
+    Raises ValueError if the currents do not have `num_features` channels, or one value for each channel in training, and the
+    errors of `lif`.
+
+    Example:
+
+        >>> layer = BatchNormLIF(64, NeuronSpec("hard"))
+        >>> layer(torch.randn(100, 16, 64, 8, 8)).shape
+        torch.Size([100, 16, 64, 8, 8])
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        spec: NeuronSpec | None = None,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        channel_dim: int = 2,
+        spikes_dtype: torch.dtype | str | None = None,
+        return_state: bool = False,
+        trace: bool = False,
+        backend: str | None = None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
+        self.spec, self.channel_dim, self.return_state = spec or NeuronSpec(), channel_dim, return_state
+        self.options: dict[str, Any] = {"spikes_dtype": spikes_dtype, "trace": trace, "backend": backend}
+
+    def forward(self, currents: Tensor, state: Tensor | None = None) -> Tensor | LIFOutput:
+        if currents.shape[self.channel_dim] != self.num_features:
+            shape, wanted = tuple(currents.shape), f"{self.num_features} channels in dim {self.channel_dim}"
+            raise ValueError(f"currents {shape} need {wanted}")
+        if not currents.numel():  # no statistics to learn
+            out = self._with(self.weight, self.bias, currents, state)
+        elif self.training or self.running_mean is None:
+            out = self._normalised_by_the_batch(currents, state)
+        else:
+            scale, shift = scale_and_shift(self.running_mean, self.running_var, self.weight, self.bias, self.eps)
+            out = self._with(scale, shift, currents, state)
+        return out if self.return_state or self.options["trace"] else out.spikes
+
+    def _with(self, scale: Tensor | None, shift: Tensor | None, currents: Tensor, state: Tensor | None) -> LIFOutput:
+        return lif(currents, self.spec, state=state, scale=scale, shift=shift, channel_dim=self.channel_dim, **self.options)
+
+    def _normalised_by_the_batch(self, currents: Tensor, state: Tensor | None) -> LIFOutput:
+        if currents.numel() == self.num_features:
+            raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
+        tensors = (currents, state, self.weight, self.bias)
+        options = options_of(*request_of(tensors, self.spec, self.channel_dim, **self.options))
+        spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
+        if self.training and self.track_running_stats:
+            self._update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)
+        if options.spikes != "bits":
+            mark(spikes, self.spec.max_spikes)
+        return LIFOutput(spikes, final_state, trace if options.trace else None)
+
+    @torch.no_grad()
+    def _update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Update running statistics as `nn.BatchNorm` does, with the unbiased variance of `count` numbers in a channel."""
+        self.num_batches_tracked.add_(1)
+        rate = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
+        self.running_var.lerp_((variance * (count / (count - 1))).to(self.running_var.dtype), rate)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, {self.spec.label()}"

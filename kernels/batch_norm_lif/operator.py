@@ -1,0 +1,126 @@
+"""Batch normalisation and neuron as one operator: Algorithms 1 to 4 of Liang et al. (DATE 2022), for all neurons of `spec`.
+
+Normalised currents are never stored: with the batch's mean μ and r = 1/√(variance + ε) of a channel, they are the neuron's
+currents for the scale γ·r and the shift β − μ·γ·r. Forward saves only the input x, and backward scans it twice:
+
+    scan 1    dβ = Σ e,  dγ = r·Σ e·(x − μ)                      e: gradient by the normalised current
+    scan 2    dx = γ·r·(e − dβ/m − (x − μ)·r·dγ/m)               m: numbers in a channel
+
+Bytes for each float32 element: forward 4 (statistics) + 8, backward 8 + 12. Storing e instead would take 24 in backward.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ..lif import backends
+from ..lif.contract import Backward
+from ..lif.operator import (
+    NeuronOptions,
+    allocate,
+    only_needed,
+    or_empty,
+    over_channel,
+    run,
+    run_forward,
+    state_dtype,
+    sum_to_channel,
+)
+from ..register import register, register_backward
+from .statistics import batch_statistics, scale_and_shift
+
+
+def _batch_norm_lif(currents, state, weight, bias, epsilon, *encoded):
+    """Spikes, final state, trace, checkpoints, mean and biased variance; trace and checkpoints are empty unless requested."""
+    options = NeuronOptions.of(*encoded)
+    mean, variance = batch_statistics(currents, options.channel_dim)
+    scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
+    return or_empty((*run_forward(options, currents, state, scale, shift), mean, variance), currents)
+
+
+def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
+    options = NeuronOptions.of(*encoded)
+    channel = currents.new_empty((currents.shape[options.channel_dim],), dtype=state_dtype(currents.dtype))
+    return or_empty((*allocate(currents, options), channel, torch.empty_like(channel)), currents)
+
+
+def _batch_norm_lif_backward(
+    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *encoded
+):
+    """Gradients by currents (empty unless `needed`), state (*inner), weight (C,) and bias (C,)."""
+    options = NeuronOptions.of(*encoded)
+    kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
+    scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
+    grad_currents, grad_state, sum_by_current, sum_error = _allocate_gradients(currents, needed)
+    first_scan = Backward(
+        spec=options.spec,
+        currents=currents,
+        scale=over_channel(scale, currents, channel_dim),
+        shift=over_channel(shift, currents, channel_dim),
+        checkpoints=checkpoints,
+        grad_spikes=grad_spikes,
+        grad_trace=grad_trace,
+        grad_final=grad_final,
+        center=over_channel(mean, currents, channel_dim),
+        mix=None,
+        grad_currents=None,
+        grad_state=grad_state,
+        sum_error=sum_error,
+        sum_by_current=sum_by_current,
+    )
+    run(kernel, first_scan)
+    grad_bias, by_current = sum_to_channel(sum_error, channel_dim), sum_to_channel(sum_by_current, channel_dim)
+    rate = torch.rsqrt(variance + epsilon)
+    if needed:
+        count = max(1, currents.numel() // max(1, currents.shape[channel_dim]))
+        mix = (scale, -scale * rate**2 * by_current / count, -scale * grad_bias / count)
+        mix = tuple(over_channel(m, currents, channel_dim) for m in mix)
+        nothing_else = {"grad_state": None, "sum_error": None, "sum_by_current": None}
+        run(kernel, replace(first_scan, mix=mix, grad_currents=grad_currents, **nothing_else))
+    return grad_currents, grad_state, by_current * rate, grad_bias
+
+
+def _allocate_gradients(currents: Tensor, needed: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    inner = [currents.new_empty(currents.shape[1:], dtype=state_dtype(currents.dtype)) for _ in range(3)]
+    return torch.empty_like(currents) if needed else currents.new_empty(0), *inner
+
+
+def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *encoded):
+    grad_currents, grad_state, _, _ = _allocate_gradients(currents, needed)
+    return grad_currents, grad_state, torch.empty_like(mean), torch.empty_like(mean)
+
+
+def _setup_context(ctx, inputs, output):
+    currents, _, weight, bias, epsilon, *encoded = inputs
+    ctx.save_for_backward(currents, weight, bias, output[4], output[5], output[3])
+    ctx.set_materialize_grads(False)
+    ctx.epsilon, ctx.encoded, ctx.needed = epsilon, encoded, [t is not None and t.requires_grad for t in inputs[:4]]
+    ctx.mark_non_differentiable(*output[3:], *([] if output[0].is_floating_point() else [output[0]]))
+
+
+def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
+    has_trace = NeuronOptions.of(*ctx.encoded).trace
+    upstream = (grad_spikes, grad_trace if has_trace else None, grad_final)
+    gradients = batch_norm_lif_backward_op(*ctx.saved_tensors, *upstream, ctx.epsilon, ctx.needed[0], *ctx.encoded)
+    return *only_needed(gradients, ctx.needed), *[None] * 4
+
+
+batch_norm_lif_op = register(
+    "batch_norm_lif",
+    "(Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron, int channel_dim, str more)"
+    " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _batch_norm_lif,
+    _forward_fake,
+    _backward,
+    _setup_context,
+)
+batch_norm_lif_backward_op = register_backward(
+    "batch_norm_lif_backward",
+    "(Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
+    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    _batch_norm_lif_backward,
+    _backward_fake,
+    "BatchNormLIF",
+)

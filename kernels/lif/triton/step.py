@@ -1,0 +1,83 @@
+"""One step of the neuron in Triton, forward and backward, for blocks of sequences; formulas: `lif.contract`.
+
+The functions are those of `lif_step.h` and of `lif.reference`. Compile with enable_fp_fusion=False: a contracted multiply-add
+rounds once, and its spikes differ from the reference.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def current(x, scale, shift):
+    """i = scale·x + shift; None stands for 1 and 0."""
+    i = x.to(tl.float32)
+    if scale is not None:
+        i = scale * i
+    if shift is not None:
+        i = i + shift
+    return i
+
+
+@triton.jit
+def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr):
+    """s as float32. The division is rounded correctly: a quotient rounded up to a whole number would be an extra spike."""
+    if COUNTS:
+        whole = tl.floor(tl.div_rn(v, tl.zeros_like(v) + threshold))
+        s = tl.where(whole >= 1.0, tl.where(whole < max_spikes, whole, max_spikes), 0.0)
+    else:
+        s = tl.where(v >= threshold, 1.0, 0.0)
+    return s
+
+
+@triton.jit
+def after_spike(v, s, decay, subtracted, RESET: tl.constexpr):
+    """(p, decay·p). A hard reset selects after the product, so that v's comparison and its decay overlap."""
+    if RESET == "none":
+        p = v
+        leaked = decay * v
+    elif RESET == "hard" or RESET == "hard-straight":
+        p = tl.where(s > 0.0, 0.0, v)
+        leaked = tl.where(s > 0.0, 0.0, decay * v)
+    else:
+        p = v - subtracted * s
+        leaked = decay * p
+    return p, leaked
+
+
+@triton.jit
+def surrogate(u, slope, width, SURROGATE: tl.constexpr):
+    """σ'(u); `width` is π·slope for atan and half the width for rectangle. Divisions are right to 2 units in the last place."""
+    if SURROGATE == "superspike":
+        root = 1.0 + slope * tl.abs(u)
+        sigma = 1.0 / (root * root)
+    elif SURROGATE == "atan":
+        sigma = 1.0 / (1.0 + (width * u) * (width * u))
+    elif SURROGATE == "sigmoid":
+        power = tl.exp(-slope * tl.abs(u))
+        sigma = slope * power / ((1.0 + power) * (1.0 + power))
+    elif SURROGATE == "triangle":
+        side = 1.0 - slope * tl.abs(u)
+        # Not a maximum, which drops NaN.
+        sigma = tl.where(side < 0.0, 0.0, side)
+    elif SURROGATE == "rectangle":
+        sigma = tl.where(tl.abs(u) < width, slope, 0.0)
+    elif SURROGATE == "exponential":
+        sigma = 0.5 * slope * tl.exp(-slope * tl.abs(u))
+    else:
+        sigma = tl.zeros_like(u) + 1.0
+    return sigma
+
+
+@triton.jit
+def reset_slope(v, s, sigma, subtracted, RESET: tl.constexpr, DETACHED: tl.constexpr):
+    """ρ = dp/dv."""
+    if RESET == "hard":
+        rho = 1.0 - s
+        if not DETACHED:
+            rho = rho - v * sigma
+    elif (RESET == "soft" or RESET == "soft-undecayed") and not DETACHED:
+        rho = 1.0 - subtracted * sigma
+    else:
+        rho = tl.zeros_like(v) + 1.0
+    return rho

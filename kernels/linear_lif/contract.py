@@ -1,0 +1,53 @@
+"""The options of a call of a linear layer and its neuron, and what its forward pass saves for its backward pass."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torch import Tensor
+
+from .. import bits
+from ..lif.operator import NeuronOptions
+from .matmul import PlainOperands, ShortOperands
+
+
+@dataclass(frozen=True)
+class LinearOptions:
+    """The arguments of a call beside its tensors, checked and complete."""
+
+    neuron: NeuronOptions
+    operands: str
+    """ "plain", or the tier whose short operands are multiplied."""
+    counts: int
+    """The largest number of spikes in one input; 0 for a dense input."""
+    recompute: bool
+    """Save no currents for the backward pass; and if the input is spikes, save it in bits or bytes."""
+
+    @property
+    def packs(self) -> bool:
+        """Whether spikes are saved in bits or bytes in place of the input."""
+        return self.recompute and self.neuron.checkpoints and 0 < self.counts <= bits.LARGEST_COUNT
+
+    def arguments(self) -> tuple[str, str]:
+        """The options as arguments of a schema."""
+        spec, _, more = self.neuron.arguments()
+        return spec, f"{more} {self.operands} {self.counts} {self.recompute:d}"
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(spec: str, more: str) -> "LinearOptions":
+        """The inverse of `arguments`."""
+        neuron, operands, counts, recompute = more.rsplit(" ", 3)
+        return LinearOptions(NeuronOptions.of(spec, -1, neuron), operands, int(counts), recompute == "1")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a forward pass saves for its backward pass; None for what is not saved."""
+
+    packed: Tensor | None
+    """The input as `bits.pack` stores it; None: the input itself is saved."""
+    currents: Tensor | None
+    checkpoints: Tensor | None
+    operands: PlainOperands | ShortOperands | None = None
+    """Weight operands from forward, reused by backward. Without them backward looks them up, or splits the weight again while a
+    CUDA graph is captured."""

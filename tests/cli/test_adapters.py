@@ -1,0 +1,103 @@
+"""`snnbench adapters`: what every adapter, built in or given as a file, says of itself."""
+
+import json
+
+import pytest
+from support.paths import FAULTY
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.registry import BUILT_IN
+from snnbench.kernels.spec import NEURONS
+
+BROKEN = f"{FAULTY / 'import_raises.py'}:ImportRaises"
+# Where a file cannot be run, the adapter's name is read from its source; if that is not plain, its class's name will do.
+DECLARED = {
+    "Annotated": ('name: str = "annotated"', "annotated"),
+    "Computed": ('name = "mi" + "ne"', "Computed"),
+    "Unpacked": ('names, name = (), "unpacked"', "Unpacked"),
+}
+EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu")
+IN_ENVIRONMENTS = {"lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
+
+
+@pytest.fixture(scope="module")
+def given(snnbench_module):
+    """Options that add adapters whose files cannot be run."""
+    files = [BROKEN]
+    for name, (declared, _) in DECLARED.items():
+        (snnbench_module.folder / f"{name}.py").write_text(f"class {name}:\n    {declared}\nraise RuntimeError('not today')\n")
+        files.append(f"{name}.py:{name}")
+    return [word for file in files for word in ("--adapter", file)]
+
+
+@pytest.fixture(scope="module")
+def document(snnbench_module, given):
+    ended = snnbench_module("adapters", "--json", *given)
+    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
+    return json.loads(ended.stdout)
+
+
+@pytest.fixture(scope="module")
+def adapters(document):
+    return {entry["name"]: entry for entry in document["adapters"]}
+
+
+def test_every_adapter_is_in_the_document(document, adapters):
+    assert "cpu" in document["devices"]
+    assert adapters["torch"]["constructions"] == ["default", "stepwise"]
+    assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
+    assert adapters["norse"]["neurons"]["native"] is None
+    assert {name for name in BUILT_IN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
+    for name in BUILT_IN:
+        entry = adapters[name]
+        assert len(entry["source_sha256"]) == 64
+        if entry["lacking"]:
+            assert f"snnbench env create {entry['environment']}" in entry["lacking"]
+            continue
+        assert list(entry["neurons"]) == [*NEURONS, "native"]
+        assert (entry["neurons"]["soft"] is None) == (name not in ("bindsnet", "snntorch-ipu"))
+        assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if name in EAGER_ONLY else 5)
+
+
+def test_one_that_cannot_be_imported_is_shown_with_its_error(adapters):
+    errors = {name: entry["error"] for name, entry in adapters.items() if "error" in entry}
+    assert errors.pop("import-raises") == "RuntimeError: this framework wants another NumPy"
+    assert errors == dict.fromkeys([name for _, name in DECLARED.values()], "RuntimeError: not today")
+    assert adapters.keys() == {*BUILT_IN, "import-raises", *errors}
+
+
+def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, adapters):
+    variants = {variant["variant"]: variant for variant in document["variants"]}
+    wanted = {
+        Case(name, construction, mode).framework_variant
+        for name in BUILT_IN
+        for construction in adapters[name]["constructions"]
+        for mode in adapters[name]["modes"]
+    }
+    assert set(variants) == wanted and len(wanted) >= 30
+    for variant in variants.values():
+        assert variant["ready"] == (None in variant["refusals"].values()) == (variant["lacks"] is None)
+        assert variant["ready"] or "\n" not in variant["lacks"]
+    on_cpu = {name: variant["lacks"] for name, variant in variants.items() if variant["device"] == "cpu"}
+    expected = {
+        "torch": None,
+        "norse:lif": None,
+        "snntorch:state-leaky": None,
+        "spikingjelly:triton": "SpikingJelly's provider triton runs on CUDA devices only",
+        "spikingjelly:sliding-psn+graph": "mode graph is a CUDA graph, which needs a CUDA device",
+        "norse:lif+compile-max-autotune": "mode compile-max-autotune is for CUDA devices; on a CPU there is compile",
+        "bindsnet": "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove",
+        "snntorch-ipu": "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have",
+    }
+    assert expected.items() <= on_cpu.items() or document["devices"] != ["cpu"]
+    assert variants["norse:lif"]["refusals"]["hard(detach_reset=False)"] is None
+
+
+def test_the_list_has_one_line_for_each_variant(snnbench_module, given):
+    ended = snnbench_module("adapters", *given[:2])
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    (ready,) = [line for line in lines if line[:1] == ["norse:lif-box-cell"]]
+    assert ready[1:4] == ["ready", "soft,", "hard,"]
+    (lacking,) = [line for line in lines if line[:1] == ["snntorch-ipu"] and line[1] != "environment"]
+    assert " ".join(lacking[1:]) == "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
+    assert ended.exit_code == 0 and "import-raises" in ended.stdout

@@ -1,0 +1,91 @@
+"""`snnbench check`: the proof alone, as a table or one JSON document, for built-in adapters and given files."""
+
+import json
+import tomllib
+
+import pytest
+from support.command_line import TINY
+from support.paths import FAULTY, WRONG
+
+NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
+
+
+def test_check_of_any_adapter_is_one_json_document_of_every_neuron(snnbench):
+    ended = snnbench("check", "--adapter", NUMPY, "--json", *TINY)
+    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
+    results = {result["case"]["neuron"]["reset"]: result for result in json.loads(ended.stdout)}
+    proved, refused = ("soft", "hard", "none"), ("soft-undecayed", "hard-straight")
+    assert {reset: result["status"] for reset, result in results.items()} == dict.fromkeys(proved, "ok") | dict.fromkeys(
+        refused, "unsupported"
+    )
+    assert all(results[reset]["reason"] for reset in refused)
+    assert results["soft"]["case"]["framework"] == "numpy"
+    assert results["soft"]["proof"]["passed"] is True
+    own_size = results["soft"]["proof"]["stages"][-1]
+    assert (own_size["name"], own_size["neurons"]) == ("own size, fp32", 31)
+    assert 0 <= own_size["grad_error"] <= 1e-5
+
+
+def test_what_cannot_be_spelled_is_said_and_is_no_failure(snnbench):
+    ended = snnbench("check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard-straight", *TINY)
+    assert ended.exit_code == 0
+    assert "unsupported" in ended.stdout
+
+
+def test_check_of_a_built_in_variant(snnbench):
+    ended = snnbench("check", "torch:stepwise", "--neuron", "soft", "--json", *TINY)
+    (result,) = json.loads(ended.stdout)
+    assert (ended.exit_code, ended.stderr, result["status"]) == (0, "", "ok")
+    assert (result["case"]["construction"], result["case"]["mode"]) == ("stepwise", "eager")
+
+
+def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
+    ended = snnbench("check", "torch:graph", "--neuron", "soft", *TINY)
+    assert ended.exit_code == 6
+    assert "CUDA graph" in ended.stdout
+    ended = snnbench("check", "torch:stepwise+compiled", "--neuron", "soft", *TINY)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "torch has no 'compiled'" in ended.message
+    assert "did you mean 'compile'" in ended.message
+
+
+def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named(snnbench):
+    """One of those that tests/proof/test_wrong_adapters.py holds against the proof."""
+    reference = "time_axis.py:Late"
+    fault = tomllib.loads((WRONG / "faults.toml").read_text())["faults"][reference]
+    ended = snnbench("check", "--adapter", f"{WRONG / reference}", "--neuron", "soft", *TINY)
+    assert ended.exit_code == 4
+    assert fault in ended.stdout
+    assert "check_failed" in ended.stdout
+
+
+def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench):
+    options = ["--adapter", f"{FAULTY / 'raising.py'}:NotInstalled", "--neuron", "soft"]
+    assert snnbench("check", "not-installed", *options).exit_code == 3
+    assert snnbench("check", *options).exit_code == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["torc"], ["unknown framework 'torc'", "did you mean 'torch'"]),
+        (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
+        (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
+        (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
+        (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
+        (["torch", "--device", "gpu"], ["--device gpu", "cpu, cuda or cuda:0"]),
+        (["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
+    ],
+)
+def test_a_mistake_names_the_option_the_value_and_what_would_be_right(snnbench, arguments, words):
+    ended = snnbench("check", *arguments)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert [word for word in words if word not in ended.message] == [], ended.message
+
+
+@pytest.mark.parametrize("arguments", [["--neurons", "0"], ["--batch", "-3"], ["--layers", "two"], ["--no-such-option"]])
+def test_wrong_usage_ends_with_2(snnbench, arguments):
+    ended = snnbench("check", "torch", *arguments)
+    assert ended.exit_code == 2
+    assert arguments[0] in ended.stderr
+    assert "Traceback" not in ended.stderr

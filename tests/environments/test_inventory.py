@@ -1,0 +1,61 @@
+"""What is installed is asked of workers: one in each environment, for everything at once."""
+
+import pytest
+from support.paths import FAULTY
+
+from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.adapters.registry import BUILT_IN
+from snnbench.environments import inventory
+from snnbench.environments.inventory import take_inventory
+from snnbench.kernels.spec import NEURONS
+from snnbench.run.planning import load_plan
+from snnbench.worker.task import Inquiry
+
+NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
+SOFT_UNDECAYED = Case("", neuron=NEURONS["soft-undecayed"], neurons=97)
+POINTS = (Case("", neurons=97), SOFT_UNDECAYED, Case("", neuron=NATIVE))
+
+
+@pytest.fixture
+def launched(monkeypatch, tmp_path):
+    """The jobs of workers that were started, in order. No environment is made."""
+    jobs, launch = [], inventory.launch
+    monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
+    monkeypatch.setattr(inventory, "launch", lambda verb, job, *rest: (jobs.append(job), launch(verb, job, *rest))[1])
+    return jobs
+
+
+def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
+    there = take_inventory([NUMPY], Inquiry(frameworks=("norse:lif", "torch:*"), points=POINTS))
+    assert [job["references"] for job in launched] == [tuple(BUILT_IN.values()), (NUMPY,)]
+    assert set(there.adapters) == {*BUILT_IN, "numpy"}
+    assert (there.default.name, there.devices[0]) == ("default", "cpu")
+    numpy = there.adapters["numpy"]
+    assert (numpy.reference, numpy.error, numpy.lacking, len(numpy.source_sha256)) == (NUMPY, None, None, 64)
+    assert there.home_of(numpy) is there.default
+    refused = {case.id for case in (Case("numpy", neuron=SOFT_UNDECAYED.neuron, neurons=97), Case("numpy", neuron=NATIVE))}
+    assert refused <= there.refusals.keys(), "a stranger is asked even if no framework of the inquiry names it"
+    assert Case("numpy", neurons=97).id not in there.refusals
+    assert there.refusals[Case("torch", neuron=NATIVE).id] == "torch has no native neuron"
+    assert there.refusals[Case("torch", "stepwise", neuron=NATIVE).id] == "torch has no native neuron"
+    assert Case("torch", mode="compile", neuron=NATIVE).id not in there.refusals, "nobody asked for that mode"
+
+
+def test_a_plan_needs_no_second_question(launched, snnbench):
+    config = snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"], 'neuron = ["soft", "soft-undecayed"]')
+    plan = load_plan(config, [], "", [])
+    assert len(launched) == 2
+    assert [planned.status for planned in plan.cases] == [None, "unsupported"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "name", "words"),
+    [
+        ("import_raises.py:ImportRaises", "import-raises", "this framework wants another NumPy"),
+        ("nowhere.py:Mine", "Mine", "No such file"),
+    ],
+)
+def test_who_cannot_be_asked_is_listed_with_the_error(launched, reference, name, words):
+    adapter = take_inventory([f"{FAULTY / reference}"]).adapters[name]
+    assert words in adapter.error and adapter.constructions == ("default",)
+    assert adapter.as_dict()["error"] == adapter.error and adapter.as_dict()["environment"] == "default"

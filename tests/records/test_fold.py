@@ -1,0 +1,106 @@
+"""A worker's events, complete or cut off anywhere, become a record."""
+
+import copy
+import json
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import GOLDEN
+
+from snnbench.executors.launch import Outcome, _read_events
+from snnbench.records.fold import fold, unfinished_part
+from snnbench.records.record import Record
+from snnbench.run.outcome import verdict
+from snnbench.status import STATUSES
+
+GOLDEN_RECORD = json.loads((GOLDEN / "record-1.json").read_text())
+SAMPLES = {
+    "wall": [1e-3] * 3,
+    "enqueue": [1e-4] * 3,
+    "device": [1e-3] * 3,
+    "at": [0.0, 1e-3, 2e-3],
+    "device_clock": "process",
+    "warm_up_calls": 3,
+    "warm_up_converged": True,
+    "stop_reason": "budget",
+}
+MEMORY = {"forward": {"peak_bytes": 3, "extra_bytes": 1, "reserved_bytes": None}}
+EVENTS = [
+    {"part": "import"},
+    {"part": "import", "status": "ok", "seconds": 0.25},
+    {"part": "build"},
+    {"part": "build", "status": "ok", "seconds": 0.5},
+    {"part": "first_call"},
+    {"part": "first_call", "status": "ok", "seconds": 0.5, "facts": {"output_dtype": "float32", "warnings": ["also trains tau"]}},
+    {"part": "memory"},
+    {"part": "memory", "status": "ok", "seconds": 0.5},
+    {"part": "memory", "memory": MEMORY, "meaning": "host resident", "host_peak_bytes": 5},
+    {"part": "proof"},
+    {"part": "proof", "status": "ok", "seconds": 1.0},
+    {"part": "proof", "proof": {"passed": True, "stages": []}},
+    {"part": "forward"},
+    {"part": "forward", "status": "ok", "seconds": 1.0},
+    {"part": "recheck"},
+    {"part": "recheck", "status": "ok", "seconds": 0.25},
+    {"part": "forward", "samples": SAMPLES, "warnings": ["W-SYNC"], "facts": {"recompiles": 1}},
+    {"part": "backward"},
+    {"part": "backward", "status": "oom_host", "reason": "MemoryError", "seconds": 1.0},
+    {"part": "recheck"},
+    {"part": "recheck", "status": "ok", "seconds": 0.25},
+    {"part": "ceilings", "status": "ok", "seconds": 0.25},
+    {"part": "ceilings", "flops_per_s": 1e9, "bytes_per_s": 1e9},
+    {"part": "forward", "floor_s": 1e-5},
+    {"part": "end", "cpu_seconds": 3.0},
+]
+
+
+def recorded(events, **outcome):
+    """The record that a runner would write for a worker that told these events."""
+    folded = verdict(Outcome(events=copy.deepcopy(events), **outcome), "cpu")
+    return Record.model_validate({**GOLDEN_RECORD, "proof": None, **folded})
+
+
+def test_events_become_parts():
+    record = recorded(EVENTS, exit_code=0)
+    assert (record.status, record.reason) == ("oom_host", "MemoryError")
+    assert record.parts["forward"].samples.wall == SAMPLES["wall"]
+    assert (record.parts["forward"].status, record.parts["forward"].floor_s) == ("ok", 1e-5)
+    assert record.parts["recheck"].seconds == 0.5, "it came twice"
+    assert record.warnings == ["also trains tau", "W-SYNC"]
+    assert record.facts == {"output_dtype": "float32", "recompiles": 1}, "what becomes known later is added"
+    assert (record.memory, record.host_peak_bytes) == (MEMORY, 5)
+
+
+ENDS = [{"exit_code": 0}, {"exit_code": 3}, {"signal": 11}, {"timed_out": True}]
+
+
+@given(st.integers(0, len(EVENTS) - 1), st.sampled_from(ENDS))
+def test_events_cut_anywhere_are_a_record_that_names_where(count, how):
+    record = recorded(EVENTS[:count], **how)
+    assert record.status == ("timeout" if "timed_out" in how else "crash")
+    part = EVENTS[count - 1]["part"] if count else "start"
+    assert f"in part {part!r}" in record.reason
+    assert record.parts[part].status == record.status
+    assert unfinished_part(EVENTS[:count]) == part
+
+
+@given(st.integers(0, 4000))
+def test_a_file_of_events_cut_at_any_byte_gives_its_whole_lines(tmp_path_factory, count):
+    text = "".join(json.dumps(event) + "\n" for event in EVENTS)
+    path = tmp_path_factory.getbasetemp() / f"events-{os.getpid()}"
+    path.write_text(text[:count])
+    assert _read_events(path) == EVENTS[: text[:count].count("\n")]
+
+
+@given(st.lists(st.sampled_from(STATUSES), min_size=1))
+def test_a_case_shows_its_worst_status_and_that_one_s_reason(statuses):
+    events = [{"part": str(i), "status": s, "reason": f"{s}!"} for i, s in enumerate(statuses)]
+    folded = fold([*events, {"part": "end"}])
+    assert folded["status"] == max(statuses, key=STATUSES.index)
+    assert folded["reason"] == f"{folded['status']}!"
+
+
+def test_a_message_cannot_give_orders_to_a_terminal():
+    event = {"part": "build", "status": "build_error", "reason": "\x1b[31mred\x1b[0m \x07and\tplain\nwords"}
+    assert fold([event])["reason"] == "red and\tplain\nwords"

@@ -1,0 +1,202 @@
+"""The house: who may import whom, how many rooms there are, and how long a file may be."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+# Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
+FLOORS = [
+    {"kernels"},
+    {"adapters", "stats", "units", "files", "cores", "mistakes"},
+    {"status", "data", "machine", "measure", "workloads"},
+    {"proof", "experiment"},
+    {"records", "worker", "executors"},
+    {"report", "environments"},
+    {"run"},
+    {"cli"},
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
+IN_WORKERS = {"worker", "proof", "measure", "workloads"}
+OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "kernels.work", "status", "stats", "cores"} | IN_WORKERS
+"""What of this project a worker's rooms may import; folders with all that is in them."""
+
+PLAIN = {"kernels.spec", "kernels.surrogates", "kernels.work"}
+"""Modules that import the standard library and each other only."""
+
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 19_500
+
+
+def module_of(path: Path, root: Path) -> str:
+    """The name of a file's module below `snnbench`: `experiment.grid` for bench/experiment/grid.py."""
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    parts = parts[1:] if parts[0] == "bench" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules(root: Path) -> dict[str, Path]:
+    return {
+        module_of(path, root): path for package in ("bench", "adapters", "kernels") for path in (root / package).rglob("*.py")
+    }
+
+
+def imports(name: str, path: Path, known: set[str]) -> set[str]:
+    """Full names of what a file imports anywhere in it, our own without `snnbench.`, as deep as they are modules."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = ["snnbench", *package][: len(package) + 2 - node.level] if node.level else []
+            base = ".".join([*above, *(node.module.split(".") if node.module else [])])
+            found |= {f"{base}.{alias.name}" for alias in node.names}
+    ours = {import_.removeprefix("snnbench.") for import_ in found if import_.startswith("snnbench.")}
+    return {_module(import_, known) for import_ in ours} | {import_ for import_ in found if not import_.startswith("snnbench")}
+
+
+def _module(name: str, known: set[str]) -> str:
+    """The module in which a name lies; "" for what lies in `snnbench` itself."""
+    while name not in known:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def room_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def arrows(root: Path) -> dict[str, set[str]]:
+    """Module → the modules of ours that it imports."""
+    known = modules(root)
+    return {name: imports(name, path, set(known)) & set(known) - {""} for name, path in known.items()}
+
+
+def upward(root: Path) -> list[str]:
+    """Imports that do not go down, and rooms that have no floor."""
+    wrong = []
+    for name, targets in arrows(root).items():
+        for target in sorted(targets):
+            here, there = room_of(name), room_of(target)
+            if here and here != there and not FLOOR.get(there, 99) < FLOOR.get(here, -1):
+                wrong.append(f"{name} imports {target}")
+    return sorted(wrong)
+
+
+def circles(root: Path) -> list[str]:
+    """Modules that reach themselves by imports, wherever in their files these stand."""
+    graph, circular = arrows(root), []
+    for start in graph:
+        seen, todo = set(), list(graph[start] - {start})
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo += graph.get(name, ())
+        if start in seen:
+            circular.append(start)
+    return sorted(circular)
+
+
+def strangers_in_workers(root: Path) -> list[str]:
+    """What the rooms of workers, and the plain modules of kernels, import beyond what they may."""
+    known, wrong = modules(root), []
+    for name, path in known.items():
+        inside = room_of(name) in IN_WORKERS
+        for target in imports(name, path, set(known)) - {""} if inside or name in PLAIN else ():
+            allowed = OPEN_TO_WORKERS if inside else PLAIN
+            ours = any(target == open_ or target.startswith(f"{open_}.") for open_ in allowed)
+            library = target.partition(".")[0] in sys.stdlib_module_names or (inside and target.partition(".")[0] == "numpy")
+            if not (ours or (library and target not in known)):
+                wrong.append(f"{name} imports {target}")
+    return sorted(wrong)
+
+
+def written(root: Path) -> list[Path]:
+    """Files that people write: sources, tests and their helpers, pages; no data and nothing generated."""
+    kinds = {".py", ".cpp", ".h", ".cu", ".css", ".js", ".j2"}
+    folders = [root / name for name in ("bench", "adapters", "kernels", "tests")]
+    return [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in kinds and path.is_file()]
+
+
+def lines(path: Path) -> int:
+    return len(path.read_bytes().splitlines())
+
+
+def too_long(root: Path) -> list[str]:
+    return [f"{path.relative_to(root)}: {lines(path)} lines" for path in written(root) if lines(path) > MOST_LINES]
+
+
+def test_imports_go_down():
+    assert upward(ROOT) == []
+
+
+def test_there_is_no_circle():
+    assert circles(ROOT) == []
+
+
+def test_workers_need_numpy_alone():
+    assert strangers_in_workers(ROOT) == []
+
+
+def test_every_room_has_a_floor_and_there_are_few():
+    rooms = {room_of(name) for name in modules(ROOT)} - {""}
+    assert rooms <= FLOOR.keys()
+    assert len([room for room in rooms if (ROOT / "bench" / room).is_dir()]) + 2 <= MOST_ROOMS
+    assert len(FLOORS) <= 8
+
+
+def test_no_file_is_long():
+    assert too_long(ROOT) == []
+    assert sum(lines(path) for path in written(ROOT) if path.relative_to(ROOT).parts[0] != "tests") <= MOST_PRODUCT_LINES
+
+
+def test_every_package_is_installed_and_typed():
+    """setuptools is told the packages one by one, because of their places."""
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = set(re.findall(r'^    "snnbench\.?([a-z_.]*)",$', text, re.MULTILINE))
+    assert listed == {name for name, path in modules(ROOT).items() if path.name == "__init__.py"}
+    assert all((ROOT / package / "py.typed").exists() for package in ("bench", "adapters", "kernels"))
+
+
+PLANTED = {
+    # what finds it: (file, its text, what is said)
+    upward: ("bench/machine/facts.py", "def f():\n    from ..run import runner\n", ["machine.facts imports run.runner"]),
+    circles: ("bench/run/runner.py", "import snnbench.run.check\n", ["run.check", "run.runner"]),
+    strangers_in_workers: (
+        "bench/worker/task.py",
+        "import json, psutil\nimport numpy as np\n"
+        "from snnbench.adapters import Case\nfrom snnbench.kernels import LIF\nfrom ..run import runner\n",
+        ["worker.task imports kernels", "worker.task imports psutil", "worker.task imports run.runner"],
+    ),
+    too_long: ("tests/test_long.py", "pass\n" * (MOST_LINES + 1), ["tests/test_long.py: 301 lines"]),
+}
+
+
+@pytest.mark.parametrize("finder", PLANTED, ids=lambda finder: finder.__name__)
+def test_a_planted_fault_is_found(tmp_path, finder):
+    right = {
+        "bench/__init__.py": "",
+        "bench/machine/facts.py": "from .. import mistakes\n",
+        "bench/mistakes.py": "",
+        "bench/run/__init__.py": "",
+        "bench/run/check.py": "from . import runner\nfrom ..machine.facts import f\n",
+        "bench/run/runner.py": "import numpy, rich\nfrom .. import __version__\n",
+        "bench/worker/task.py": "import json\nfrom .. import __version__\nfrom snnbench.adapters import Case\n",
+        "adapters/__init__.py": "",
+        "kernels/__init__.py": "",
+        "kernels/spec.py": "from dataclasses import dataclass\n",
+    }
+    path, text, said = PLANTED[finder]
+    for file, source in right.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(source)
+    assert finder(tmp_path) == []
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(text)
+    assert finder(tmp_path) == said
