@@ -14,6 +14,9 @@ from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
+NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
+"""Tried in tests/adapters/test_networks.py."""
+
 KINDS = ("soft", "hard", "none")
 PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]
 
@@ -71,7 +74,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     spec.loader.exec_module(module)
     here = {name: kind for name, kind in vars(module).items() if str(getattr(kind, "name", "")).startswith(("wrong-", "right-"))}
     assert {f"{path.name}:{name}" for name in here} == {
-        reference for reference in [*FAULTS, *STACKS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
+        reference for reference in [*FAULTS, *STACKS, *NETWORKS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
     }
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

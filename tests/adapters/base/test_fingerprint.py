@@ -9,7 +9,7 @@ from snnbench.adapters.base.fingerprint import HERE, files_of, source_hash
 from snnbench.executors.launch import launch
 from snnbench.executors.surroundings import worker_environment
 
-DERIVED = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly_providers.py", "rockpool-jax": "base/jax_program.py"}
+DERIVED = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly.py", "rockpool-jax": "base/jax_program.py"}
 
 
 def names_of(reference):
@@ -18,13 +18,13 @@ def names_of(reference):
 
 @pytest.mark.parametrize("name", registry.BUILT_IN)
 def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
-    found = names_of(registry.BUILT_IN[name])
-    assert {registry.BUILT_IN[name].partition(":")[0].rpartition(".")[2] + ".py", "contract.py"} <= found
-    drivers = {"torch_program.py", "torch_compile.py", "torch_graph.py", "time_loop.py"}
-    assert drivers <= found or "jax_program.py" in found
+    files = names_of(registry.BUILT_IN[name])
+    assert {registry.BUILT_IN[name].partition(":")[0].rpartition(".")[2] + ".py", "contract.py", "network.py"} <= files
+    drivers = {"torch_program.py", "torch_network.py", "torch_compile.py", "torch_graph.py", "time_loop.py"}
+    assert drivers <= files or {"jax_program.py", "jax_network.py"} <= files
     others = {registry.BUILT_IN[other].partition(":")[0].rpartition(".")[2] + ".py" for other in registry.BUILT_IN}
     bases = {"sinabs-exodus": {"sinabs.py"}, "spikingjelly-cupy": {"spikingjelly.py"}}.get(name, set())
-    assert len(found & others) == 1 + len(bases) and bases <= found, "of other frameworks only what it is derived from"
+    assert len(files & others) == 1 + len(bases) and bases <= files, "of other frameworks only what it is derived from"
 
 
 @pytest.mark.parametrize(("name", "base"), DERIVED.items())
