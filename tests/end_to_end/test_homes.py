@@ -99,7 +99,7 @@ ALONE = """
 import json, sys
 import numpy as np
 from snnbench.adapters import registry
-from snnbench.adapters.base import NATIVE, Case
+from snnbench.adapters.base.case import NATIVE, Case
 
 adapter = registry.load(registry.BUILT_IN[sys.argv[1]])
 case = Case(sys.argv[1], workload="lif", bias=False, neuron=NATIVE, time_steps=31, batch=5, neurons=61)
