@@ -13,6 +13,7 @@ from support.linear_layers import (
     results,
     spikes_in,
 )
+from support.slow import representatives
 
 from snnbench.kernels import LinearLIF, NeuronSpec
 from snnbench.kernels.lif import lif
@@ -54,9 +55,16 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, tier, reco
     assert all(torch.equal(a, b) for a, b in zip(plain, results(layer(**options), spikes_in()), strict=True))
 
 
-@pytest.mark.parametrize("tier", [None, "fp32", "tf32", "bf16"])
-@pytest.mark.parametrize(("recompute", "counts"), [(False, 1), (True, 0), (True, 1), (True, 3)])
-@pytest.mark.parametrize("bias", [False, True])
+OPCHECKS = [
+    (tier, recompute, counts, bias)
+    for tier in (None, "fp32", "tf32", "bf16")
+    for recompute, counts in ((False, 1), (True, 0), (True, 1), (True, 3))
+    for bias in (False, True)
+]
+"""The quick ones have each tier, each way to save the input and both biases."""
+
+
+@pytest.mark.parametrize(("tier", "recompute", "counts", "bias"), representatives(OPCHECKS, quick=(0, 5, 11, 14, 17, 20, 26, 31)))
 def test_opcheck(tier, recompute, counts, bias):
     shape = (spikes_in().shape, (NEURONS, INPUTS), torch.float32, torch.device("cpu"))
     options = functional.options_of(NeuronSpec(), *shape, counts, None, True, None, tier, True, recompute)
