@@ -186,8 +186,8 @@ def test_a_gradient_split_as_it_is_written(shape, whole):
     if whole:
         torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
     expected = bf16_triple(alone.grad_currents.flatten(1)).parts
-    for found, part in zip(call.grad_parts, expected, strict=True):
-        torch.testing.assert_close(found.flatten(1), part, rtol=0, atol=0, equal_nan=True)
+    for actual, part in zip(call.grad_parts, expected, strict=True):
+        torch.testing.assert_close(actual.flatten(1), part, rtol=0, atol=0, equal_nan=True)
     assert (expected[2] != 0).float().mean() > 0.5
 
 
@@ -225,5 +225,5 @@ def test_through_the_operator():
         out = lif(x, NEURONS["soft"], scale=scale, shift=shift, trace=True, backend=backend)
         (out.spikes.sum() + out.trace.square().sum() + out.state.sum()).backward()
         results.append((out.spikes, out.state, out.trace, x.grad, scale.grad, shift.grad))
-    for found, expected in zip(*reversed(results), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""The operator as torch sees it: registration, compilation, autocast, errors, what is kept for backward."""
+"""The operator as torch sees it: registration, compilation, autocast, errors, and what is saved for backward."""
 
 import pytest
 import torch
@@ -189,9 +189,9 @@ def test_axes_in_orders_too_unlike_are_copied_and_what_is_saved_stays(backend):
     checkpoints = lif_op(x, None, None, None, *options(backend))[3]
     before = checkpoints.clone(), checkpoints._version
     arguments = (x.detach(), None, None, checkpoints, upstream, None, None, [True, True, False, False])
-    found = lif_backward_op(*arguments, *options(backend))
+    actual = lif_backward_op(*arguments, *options(backend))
     in_order = lif_backward_op(*arguments, *options("reference"))
-    for got, expected in zip(found[:2], in_order[:2], strict=True):
+    for got, expected in zip(actual[:2], in_order[:2], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
     assert torch.equal(checkpoints, before[0]) and checkpoints._version == before[1]
 

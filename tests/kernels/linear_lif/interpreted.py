@@ -27,9 +27,9 @@ def test_it_is_the_product_of_the_parts(name, size):
         split = Split(tuple((weight * factor).half() for factor in (1, 2, 3)), (1.0, 2.0**-5, 2.0**-10))
     else:
         split = FORMATS[name].split(weight)
-    found = triton_gemm.spike_product(spikes.half(), split)
+    actual = triton_gemm.spike_product(spikes.half(), split)
     exact = spikes.double() @ joined(split).t()
-    assert ((found - exact).abs() <= 2.0**-20 * (spikes.double() @ joined(split).abs().t())).all()
+    assert ((actual - exact).abs() <= 2.0**-20 * (spikes.double() @ joined(split).abs().t())).all()
 
 
 def test_types_that_do_not_fit_are_refused():

@@ -8,8 +8,8 @@ from support.linear_layers import (
     NEURONS,
     TIMES,
     UPSTREAM,
+    empty_cache,  # noqa: F401 a fixture of every test
     layer,
-    nothing_kept,  # noqa: F401 a fixture of every test
     results,
     spikes_in,
 )
@@ -95,17 +95,17 @@ class Two(torch.nn.Module):
     ids=str,
 )
 def test_compile_without_graph_breaks_gives_the_same(options):
-    found = []
+    actual = []
     for build in (lambda m: m, lambda m: torch.compile(m, fullgraph=True)):
         torch._dynamo.reset()
         split_cache.forget()
         module, x = Two(**options), spikes_in().requires_grad_()
         spikes = build(module)(x)
         spikes.backward(torch.arange(5.0).expand_as(spikes))
-        found.append([spikes, x.grad, *(p.grad for p in module.parameters())])
-    for plain, compiled in zip(*found, strict=True):
+        actual.append([spikes, x.grad, *(p.grad for p in module.parameters())])
+    for plain, compiled in zip(*actual, strict=True):
         torch.testing.assert_close(compiled, plain, rtol=1e-5, atol=1e-6)
-    assert found[0][0].sum() > 0
+    assert actual[0][0].sum() > 0
 
 
 @pytest.mark.parametrize("recompute", [False, True])
