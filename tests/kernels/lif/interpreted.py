@@ -85,7 +85,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", representatives(LAYOUTS, quick=(0, 2)))
 def test_memory_orders(layout):
     """Inputs as they lie; gradients lie unlike the currents."""
     x = LAYOUTS[layout](currents(5, 2, 3, 2, 2))

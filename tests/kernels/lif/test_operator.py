@@ -3,6 +3,7 @@
 import pytest
 import torch
 from support.neurons import SPEC, Network, options
+from support.slow import representatives
 
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec, work
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
@@ -52,7 +53,7 @@ def test_compile_without_graph_breaks_gives_the_same():
     assert results[0][0].sum() > 0
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", representatives([False, True], quick=(0,)))
 def test_compile_takes_neurons_of_many_kinds_and_sizes(dynamic):
     torch._dynamo.reset()
     specs = [NeuronSpec(decay=decay) for decay in (0.9, 0.5)] + [NeuronSpec(max_spikes=3), NeuronSpec("hard")]

@@ -65,8 +65,8 @@ def test_backward_multiplies_what_forward_multiplied(monkeypatch):
     monkeypatch.setattr(recompute, "PIECE", 4096)
     monkeypatch.setattr(recompute, "LEAST", 16)
     seen = []
-    real = recompute.Pieces.currents
-    monkeypatch.setattr(recompute.Pieces, "currents", lambda *given: (seen.append(real(*given).clone()), real(*given))[1])
+    real = recompute.CallInPieces.currents
+    monkeypatch.setattr(recompute.CallInPieces, "currents", lambda *given: (seen.append(real(*given).clone()), real(*given))[1])
     results(layer(input="spikes", recompute=True), spikes_in())
     half, width = len(seen) // 2, -(-NEURONS // 32)
     assert half == 3 * width
