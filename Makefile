@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives test types lint setup clean
+.PHONY: quickstart coverage natives test test-all test-slow-in-ci types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -41,8 +41,20 @@ natives: setup
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
 	$(BIN)/python tests/test_readme.py
 
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+# All but full matrices, of which representatives are in it.
 test: $(VENV)/.kernels
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(PYTEST) -m "not slow"
+
+# Everything.
+test-all: $(VENV)/.kernels
+	$(PYTEST)
+
+# Of the full matrices, those that .ci/run runs after `make test`: frameworks in the sandbox, compiled frameworks, compiled kernels.
+SLOW_IN_CI := tests/worker tests/adapters/base tests/compile
+test-slow-in-ci: $(VENV)/.kernels
+	$(PYTEST) -m slow $(SLOW_IN_CI)
 
 # mypy does not see pyproject.toml's package-dir: the three packages are laid out for it as one tree.
 types: setup

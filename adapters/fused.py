@@ -70,7 +70,7 @@ class Fused(TorchAdapter):
         from snnbench.kernels.lif import backends
 
         backend = backends.choose(*_tensors_of(case), _requested(case.construction))
-        return {"backend": backend, "state_dtype": "float32"}  # whatever the formats in memory
+        return {"backend": backend, "state_dtype": "float32"}  # for every storage type, see kernels/lif/contract.py
 
     def compile_seconds(self) -> float:
         from snnbench.kernels.build import cache

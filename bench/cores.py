@@ -4,6 +4,7 @@ import os
 
 
 def usable_cores() -> list[int]:
+    """Numbers of the cores that this process is allowed to run on."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 

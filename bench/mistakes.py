@@ -1,4 +1,4 @@
-"""What a user is told of a mistake in a config or on the command line: one sentence that says what would be right."""
+"""Sentences about mistakes in a config or on the command line. Each says what would be right."""
 
 import difflib
 import re

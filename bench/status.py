@@ -1,4 +1,6 @@
-"""What an exception or a dead process means: which status a case ends with."""
+"""The statuses that a case can end with, and which one an exception or the text of an error stands for."""
+
+from collections.abc import Iterable
 
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 
@@ -37,7 +39,8 @@ def declared(error: BaseException) -> str | None:
     return "unsupported" if isinstance(error, Unsupported) else None
 
 
-def worst(statuses) -> str:
+def worst(statuses: Iterable[str]) -> str:
+    """The worst of `statuses`; `ok` if there are none."""
     return max(statuses, key=STATUSES.index, default="ok")
 
 
@@ -57,6 +60,6 @@ def memory_status(text: str, device: str = "") -> str | None:
 
 
 def in_words(error: BaseException) -> str:
-    """One line for the record: the type and the text of an exception."""
+    """An exception in one line: its type and its text, at most 2000 characters of both."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:2000] if text else type(error).__name__

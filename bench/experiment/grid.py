@@ -19,7 +19,8 @@ AXES = ("device", "workload", "neuron", "layers", "neurons", "time_steps", "batc
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
-    """The grid but for its frameworks, as cases of no framework; on `devices` where the config names none."""
+    """Every combination of the axes other than the framework, as cases without a framework. `devices` count where the config
+    names none."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
     found = [
@@ -79,7 +80,7 @@ def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str
 
 
 def _matches(case: Case, entry: dict[str, Any]) -> bool:
-    """Whether every key of an exclude entry equals the case's value (a list: one of its values)."""
+    """Whether the case has, for every key of an exclude entry, its value or one of its listed values."""
     for key, wanted in entry.items():
         options = wanted if isinstance(wanted, list) else [wanted]
         value = getattr(case, key)
@@ -91,7 +92,8 @@ def _matches(case: Case, entry: dict[str, Any]) -> bool:
 
 
 def select(cases: list[Case], expression: str) -> list[Case]:
-    """Cases that match `framework=norse,neurons=2*`: every part, with shell wildcards. Raises ConfigError."""
+    """The cases that match every part of an expression like `framework=norse,neurons=2*`, with shell wildcards. Raises
+    ConfigError."""
     wanted = []
     known = [field.name for field in fields(Case)]
     for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label

@@ -10,7 +10,7 @@ GROWING = ("layers", "neurons", "time_steps", "batch")
 
 
 def order(cases: list[Case], rounds: int, seed: int) -> list[tuple[int, Case]]:
-    """(round, case) pairs: every round has every case, in an order of its own that the seed decides."""
+    """(round, case) pairs. Every round has every case, in a random order of its own that depends on the seed."""
     pairs = []
     for round in range(rounds):
         shuffled = list(cases)

@@ -46,7 +46,7 @@ class Shard:
 
 
 def _seconds(family: list[Case]) -> float:
-    """By the cases alone: which of them cannot run may differ between machines, and the parts must not."""
+    """Of cases that cannot run here too: which these are differs between machines, and the parts must not."""
     return sum(estimate_seconds(case, 1, 1.0) for case in family)
 
 

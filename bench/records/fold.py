@@ -7,7 +7,7 @@ from .record import CONTROL
 
 
 def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Record fields from a worker's events; complete or cut off anywhere. Later events of a part win."""
+    """Record fields from a worker's events, which may be cut off anywhere. Of two events of a part the later one counts."""
     folded: dict[str, Any] = {"parts": {}, "warnings": []}
     for event in events:
         name = event["part"]

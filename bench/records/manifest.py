@@ -6,7 +6,7 @@ from .record import Record
 
 
 def without_record(names: Mapping[str, str], records: Iterable[Record]) -> list[str]:
-    """Names of planned cases (`names` by id) of which no round has ended yet, however; on one machine is enough."""
+    """The planned cases, in `names` by id, of which no round has a record, whatever its status and machine."""
     recorded = {record.case_id for record in records}
     return [name for case_id, name in names.items() if case_id not in recorded]
 

@@ -1,4 +1,4 @@
-"""Result folders → one folder: every readable record, the plan, what the environments held, and the experiment if it is one."""
+"""Result folders become one folder: every readable record, the plan, the environments, and the experiment if all share one."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from .store import ResultFolder
 
 @dataclass
 class Merged:
-    """The name of the whole, sentences about files that could not be read, and what else a person should know."""
+    """The name of the merged set, sentences about files that could not be read, and further remarks for the user."""
 
     name: str
     unreadable: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
 
 
 def _merge_plans(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
-    """Each shard knows the whole plan, so that a part which is not among `folders` is missed."""
+    """Each shard knows the whole plan, so cases of a shard that is not among `folders` are reported as missing."""
     planned: dict[str, str] = {}
     for folder in folders:
         try:
@@ -59,7 +59,7 @@ def _merge_plans(folders: list[ResultFolder], out: ResultFolder, merged: Merged)
 
 
 def _merge_experiments(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
-    """Parts of one run have one experiment; of several there is none that would make these records again."""
+    """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
     texts = {folder.experiment.read_bytes() for folder in folders if folder.experiment.exists()}
     if len(texts) == 1:
         (text,) = texts

@@ -12,11 +12,11 @@ SCHEMA: Literal[1] = 1
 
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-"""What a terminal would obey: a framework's message may hold it."""
+"""Control sequences of terminals, which a framework's message may hold."""
 
 
 class Samples(BaseModel):
-    """Seconds by call on three clocks; see `worker/measure.py`."""
+    """Seconds by call on three clocks; see `measure/sampling.py`."""
 
     model_config = ConfigDict(extra="forbid")
     wall: list[float]

@@ -1,4 +1,4 @@
-"""The proof of cases, each in a process of its own, without a run around it."""
+"""`snnbench check`: cases are proved, each in a process of its own; nothing is timed or recorded."""
 
 import itertools
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Checked:
 
 
 def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[str]) -> list[Case]:
-    """`point`, a case of no framework, with every neuron and precision. Raises ConfigError for a value that no axis has."""
+    """`point`, a case without a framework, in every neuron and precision. Raises ConfigError for a value that no axis has."""
     specs = []
     for name in neurons:
         try:
@@ -61,9 +61,10 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
-    """`points` (of `points_to_check`) of every variant in `names`, else of every adapter in `given`, else of all installed ones.
+    """The cases to prove: every variant in `names` at each of `points`. Raises ConfigError for an unknown name.
 
-    Returns the cases, and the names of adapters that are left out because they are not installed. Raises ConfigError.
+    Without names, all adapters in `given` (references of the command line) are meant; without these, all that are installed.
+    The second result names the adapters that are left out because they are not installed.
     """
     files = adapter_files(given)
     inventory = take_inventory(files, Inquiry(frameworks=tuple(names or ["all"]), points=tuple(points)))

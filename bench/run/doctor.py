@@ -1,4 +1,4 @@
-"""What there is to know about this machine before measuring on it."""
+"""`snnbench doctor`: facts about this machine that matter before measuring on it."""
 
 from typing import Any
 
@@ -8,7 +8,10 @@ from ..machine.facts import current_load, machine_facts, measuring_advice
 
 
 def examine(calibrate: bool) -> dict[str, Any]:
-    """The machine, its load, the environments and advice, ready for JSON; `calibrate` adds what the device can do at best."""
+    """The machine, its load, the environments and advice, ready for JSON.
+
+    `calibrate` adds the measured ceilings of the device: bytes copied and flops per second. That takes seconds.
+    """
     home = default_home()
     machine, now = machine_facts(), current_load()
     facts = {"machine": machine, "load": now, "environment": home.facts}

@@ -1,4 +1,4 @@
-"""What is done: which records of earlier runs count, and what is left of a plan."""
+"""Which records of earlier runs count as done, and what a run still has to do."""
 
 import hashlib
 import json
@@ -14,13 +14,13 @@ from .planned_case import PlannedCase
 
 
 def counts(record: Record | None) -> bool:
-    """Whether a record is a result, and not a failure that the next run tries again."""
+    """Whether a record is a result. A failure is none: the next run tries the case again."""
     return record is not None and record.status not in RETRIED
 
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of one planned case: its state in words, rounds to measure, and a guess of the seconds."""
+    """The work that is left of one planned case: its state in words, rounds to measure, and a guess of the seconds."""
 
     planned: PlannedCase
     state: str
@@ -37,7 +37,7 @@ class Done:
     machine: dict[str, Any]
 
     def key(self, planned: PlannedCase) -> str:
-        """Hash of what a finished record must share with this run to count: settings, adapter file, environment, machine."""
+        """A hash of measuring settings, adapter files, environment and machine. A record counts only if it has the same."""
         settings = self.measure.model_dump(exclude={"rounds"})
         parts = [settings, planned.adapter.source_sha256, planned.home.hash, self.machine["hash"]]
         if planned.home.image_digest is not None:
@@ -45,18 +45,13 @@ class Done:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     def record(self, planned: PlannedCase, round: int) -> Record | None:
-        """What an earlier run recorded for this case and round, if it can be read and is comparable."""
+        """The record of an earlier run for this case and round, if there is one with the same key."""
         return self.folder.record(planned.id, round, self.key(planned))
 
-    def over(self, planned: PlannedCase) -> bool:
-        """Whether no round is to be measured any more because the first one said why there are no times."""
-        first = self.record(planned, 0)
-        return first is not None and first.status != "ok" and counts(first)
-
     def left(self, planned: PlannedCase) -> Left:
-        """What a run would still do for a case."""
-        done = sum(counts(self.record(planned, round)) for round in range(self.measure.rounds))
-        over = planned.status is not None or self.over(planned)
-        rounds = 0 if over else self.measure.rounds - done
+        """What a run would still do for a case. If its first round ended without times, the others are not measured."""
+        records = [self.record(planned, round) for round in range(self.measure.rounds)]
+        without_times = records[0] is not None and records[0].status != "ok" and counts(records[0])
+        rounds = 0 if planned.status or without_times else self.measure.rounds - sum(map(counts, records))
         seconds = estimate_seconds(planned.case, rounds, self.measure.budget * self.measure.timed) if rounds else 0.0
         return Left(planned, planned.status or ("to do" if rounds else "done"), rounds, seconds)

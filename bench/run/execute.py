@@ -1,4 +1,4 @@
-"""A plan becomes a result folder: described, run, and reported on."""
+"""Runs a plan into a result folder and writes the report."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ from .runner import Finished, Runner
 
 
 def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None]) -> tuple[Results, bool]:
-    """Run the cases of the plan's shard into `folder`, which must be there, and write the report.
+    """Run the cases of the plan's shard into `folder`, which must exist, and write the report.
 
-    `show` is called for every finished case; `fresh` measures again what is done. Returns all that the folder now holds, and
-    whether the run was interrupted. Raises ConfigError if another run is writing there.
+    `show` is called for every finished case. With `fresh`, cases that are done are measured again. Returns everything that the
+    folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there.
     """
     experiment = plan.experiment
     with folder.locked():

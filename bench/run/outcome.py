@@ -1,14 +1,15 @@
-"""How a worker ended, in the words of a record."""
+"""From the way a worker ended to the fields of a record."""
 
 import signal
+from typing import Any
 
 from ..executors.launch import Outcome
 from ..records.fold import fold, unfinished_part
 from ..status import memory_status, worst
 
 
-def verdict(outcome: Outcome, device: str) -> dict:
-    """Record fields from how a worker ended: what it reported, and if it did not come to its end, why."""
+def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
+    """Record fields: what the worker reported and, if it did not come to its end, in which part it ended and why."""
     folded = fold(outcome.events)
     part = unfinished_part(outcome.events)
     if part is None:

@@ -1,4 +1,4 @@
-"""Config, environments and adapters become planned cases."""
+"""From a config, environments and adapters to planned cases."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,10 +28,10 @@ class Where(StrEnum):
 
 @dataclass
 class Plan:
-    """An experiment and its cases, those of all shards; `mine` are those of this one, `shard`.
+    """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`.
 
-    `executor` runs workers of the default environment. `selected` tells that `cases` are a part of the grid. `left_out` are the
-    frameworks that `all` does not mean here, because they are not installed.
+    `executor` runs workers of the default environment. `selected` is true if `cases` are a part of the grid (`--only`).
+    `left_out` names the frameworks that `all` leaves out because they are not installed.
     """
 
     experiment: Experiment

@@ -1,4 +1,4 @@
-"""Runs a plan: rounds, worker processes, records, resume. A case never disappears: it ends as a record with a status."""
+"""Runs planned cases, round by round, each in a worker process. Every case ends as a record with a status."""
 
 import shutil
 from collections.abc import Iterator
@@ -30,7 +30,8 @@ ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
 @dataclass
 class Finished:
-    """One (round, case) that is through: its record, whether it was there already, and how many are still to do."""
+    """One (round, case) that has ended. `resumed`: its record was there already; `remaining`: how many are still to do; `note`: a
+    sentence for the user."""
 
     record: Record
     resumed: bool
@@ -39,10 +40,10 @@ class Finished:
 
 
 class Runner:
-    """Holds everything that is the same for all cases of a run into `folder`, which must be locked by the caller.
+    """Runs the cases of one plan into `folder`, which the caller must have locked.
 
-    `cases` are those of the whole plan, of which those in `mine` are done here. `executor` is for what belongs to no framework;
-    `fresh` measures again what is done.
+    `cases` are those of the whole plan; those in `mine` are run here. `executor` starts the oracle, which belongs to no
+    framework. With `fresh`, cases that are done are measured again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Every variant of every adapter: which neurons it is ready for on this machine, or what it lacks."""
+"""`snnbench adapters`: every variant of every adapter, with the neurons that it is ready for here, or with what it lacks."""
 
 import itertools
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ Key = tuple[str, str, str, str]
 
 
 def twins() -> dict[str, NeuronSpec]:
-    """The named neurons, and those that resets can make of them by letting the gradient of a spike pass or not."""
+    """The named neurons, and for three of them the one that differs in `detach_reset` only."""
     turned = [NEURONS[name] for name in ("soft", "hard", "soft-undecayed")]
     others = [replace(spec, detach_reset=not spec.detach_reset) for spec in turned]
     return NEURONS | {spec.label(): spec for spec in others}
@@ -26,7 +26,10 @@ def twins() -> dict[str, NeuronSpec]:
 
 @dataclass(frozen=True)
 class Variant:
-    """`refusals` gives for each of `twins()` why it cannot be had, or None; `lacks` says in one line why none can."""
+    """A construction and a mode of an adapter on one device.
+
+    `refusals` has for each of `twins()` the reason why the variant refuses it, or None. If it refuses all, `lacks` is the reason.
+    """
 
     framework: str
     construction: str
@@ -48,7 +51,7 @@ class Variant:
 
 
 def inquiry() -> Inquiry:
-    """What adapters are asked so that `survey_variants` can tell."""
+    """What adapters must be asked before `survey_variants`."""
     points = [Case("", device=device, neuron=spec) for device in ("cpu", "cuda") for spec in twins().values()]
     return Inquiry(frameworks=None, points=tuple(points))
 
@@ -77,7 +80,10 @@ def _key(case: Case) -> Key:
 
 
 def _lacks(key: Key, reasons: dict[Key, dict[str, str | None]], inventory: Inventory) -> str | None:
-    """Why a variant has no neuron at all: what keeps one away that its framework has in eager mode, if there is one."""
+    """Why a variant refuses every neuron; None if it does not.
+
+    Best is the reason for a neuron that the same construction, or else the framework's first one, has in eager mode.
+    """
     framework, construction, _, device = key
     refusals = reasons[key]
     if None in refusals.values():

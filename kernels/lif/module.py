@@ -7,10 +7,11 @@ from .functional import LIFOutput, lif
 
 
 class LIF(torch.nn.Module):
-    """The neuron `spec` as a module: currents (T, B, …) → spikes (T, B, …). Each call runs one whole sequence from rest.
+    """The neuron `spec` as a module: currents (T, B, …) → spikes (T, B, …). Each call runs one whole sequence.
 
-    `spikes_dtype`, `trace` and `backend` are those of `lif`. With `return_state` (or `trace`) a call returns
-    `LIFOutput(spikes, state, trace)`; its second argument is the state to start from. Errors are those of `lif`.
+    `spikes_dtype`, `trace` and `backend` are those of `lif`. A call takes the state (B, …) to start from as a second argument
+    (default: zeros). With `return_state` or `trace` it returns `LIFOutput(spikes, state, trace)` instead of the spikes. Errors
+    are those of `lif`.
 
     Example:
 
@@ -19,7 +20,15 @@ class LIF(torch.nn.Module):
         torch.Size([100, 16, 128])
     """
 
-    def __init__(self, spec: NeuronSpec | None = None, *, spikes_dtype=None, return_state=False, trace=False, backend=None):
+    def __init__(
+        self,
+        spec: NeuronSpec | None = None,
+        *,
+        spikes_dtype: torch.dtype | str | None = None,
+        return_state: bool = False,
+        trace: bool = False,
+        backend: str | None = None,
+    ):
         super().__init__()
         self.spec = spec or NeuronSpec()
         self.spikes_dtype, self.return_state, self.trace, self.backend = spikes_dtype, return_state, trace, backend

@@ -31,7 +31,7 @@ def packed_storage(options: LinearOptions, x: Tensor) -> Tensor:
     return x.new_empty((*x.shape[:-1], bits.packed_size(x.shape[-1], options.counts)), dtype=torch.uint8)
 
 
-class Pieces:
+class CallInPieces:
     """The division of a call into pieces, and buffers that each hold one piece."""
 
     def __init__(
@@ -99,7 +99,7 @@ def forward(
     options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: PlainOperands | ShortOperands
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Spikes, packed input and checkpoints; None for what is not saved."""
-    pieces, neuron = Pieces(options, weight, bias, operands, x, packed=False), options.neuron
+    pieces, neuron = CallInPieces(options, weight, bias, operands, x, packed=False), options.neuron
     inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.operands.currents_dtype)
     spikes = x.new_empty((pieces.steps, *inner), dtype=SPIKE_DTYPES[neuron.spikes])
     before, after = x.new_zeros(inner, dtype=state), x.new_empty(inner, dtype=state)
@@ -143,7 +143,7 @@ def backward(
     """Gradients by (x, weight, bias); see `passes.backward`."""
     source, checkpoints = saved.packed if x is None else x, saved.checkpoints
     assert source is not None and checkpoints is not None
-    pieces = Pieces(options, weight, bias, operands, source, packed=x is None)
+    pieces = CallInPieces(options, weight, bias, operands, source, packed=x is None)
     sums = Sums(pieces, weight, checkpoints.dtype, needed)
     grad_state = checkpoints.new_zeros(checkpoints.shape[1:])
     gradients = torch.empty_like(pieces.buffer)
@@ -176,7 +176,7 @@ def backward(
 class Sums:
     """The gradients by input, weight and bias, summed over the pieces."""
 
-    def __init__(self, pieces: Pieces, weight: Tensor, state: torch.dtype, needed: list[bool]):
+    def __init__(self, pieces: CallInPieces, weight: Tensor, state: torch.dtype, needed: list[bool]):
         self.pieces, self.dtype, (inputs, weights, biases) = pieces, weight.dtype, needed
         empty = not (pieces.steps and pieces.batch and pieces.neurons)
         make = weight.new_zeros if empty else weight.new_empty

@@ -17,27 +17,27 @@ def document(ended):
 
 
 def test_doctor_is_one_json_document(snnbench):
-    found = document(snnbench("doctor", "--json"))
-    assert found["machine"]["memory_bytes"] > 0
-    assert len(found["machine"]["hash"]) == 12
-    assert isinstance(found["advice"], list)
-    assert "ceilings" not in found
+    facts = document(snnbench("doctor", "--json"))
+    assert facts["machine"]["memory_bytes"] > 0
+    assert len(facts["machine"]["hash"]) == 12
+    assert isinstance(facts["advice"], list)
+    assert "ceilings" not in facts
 
 
 def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     grid = 'neurons = [31, 97]\nneuron = ["soft", "soft-undecayed"]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
     config = snnbench.config(["numpy"], [NUMPY], grid, "rounds = 2")
     before = sorted(snnbench.folder.rglob("*"))
-    found = document(snnbench("plan", "--config", config, "--json"))
+    planned = document(snnbench("plan", "--config", config, "--json"))
     assert sorted(snnbench.folder.rglob("*")) == before
-    assert found["estimate_s"] > 0
-    assert [(c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["rounds_left"]) for c in found["cases"]] == [
+    assert planned["estimate_s"] > 0
+    assert [(c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["rounds_left"]) for c in planned["cases"]] == [
         (31, "soft", "to do", 2),
         (97, "soft", "to do", 2),
         (31, "soft-undecayed", "unsupported", 0),
         (97, "soft-undecayed", "unsupported", 0),
     ]
-    assert "NumPy is offered here" in found["cases"][-1]["reason"]
+    assert "NumPy is offered here" in planned["cases"][-1]["reason"]
     table = snnbench("plan", "--config", config)
     assert table.exit_code == 0
     assert "4 cases, 2 rounds" in table.stdout

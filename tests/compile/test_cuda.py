@@ -11,6 +11,7 @@ import pytest
 import torch
 from support import sass
 from support.cuda_checks import channel, forward_call
+from support.slow import representatives
 
 from snnbench.kernels.build import nvrtc
 from snnbench.kernels.lif.contract import Backward
@@ -95,7 +96,7 @@ def assert_fast(cubin: bytes, folder: Path, in_flight: int = 8, registers: int =
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", representatives(VARIANTS, quick=(1, 3, 4, 8, 11)))
 def test_what_nvrtc_makes(variant, tmp_path):
     program, *limits = VARIANTS[variant]
     assert_fast(nvrtc.compile_source(program().source(), ARCHITECTURE), tmp_path, *limits)
@@ -103,7 +104,7 @@ def test_what_nvrtc_makes(variant, tmp_path):
 
 @needs_nvcc
 @needs_disassembler
-@pytest.mark.parametrize("variant", ["forward float32 many", "backward float32 many"])
+@pytest.mark.parametrize("variant", representatives(["forward float32 many", "backward float32 many"], quick=(0,)))
 def test_what_nvcc_makes(variant, tmp_path):
     program, *limits = VARIANTS[variant]
     source, cubin = tmp_path / "source.cu", tmp_path / "compiled.cubin"
@@ -114,7 +115,7 @@ def test_what_nvcc_makes(variant, tmp_path):
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize("surrogate", SURROGATES)
+@pytest.mark.parametrize("surrogate", representatives(SURROGATES, quick=(2,)))  # sigmoid: an exponential and a division
 def test_every_surrogate_is_straight_code(surrogate, tmp_path):
     reset = RESETS[SURROGATES.index(surrogate) % len(RESETS)]
     program = backward_program(FEW, spec=NeuronSpec(reset, surrogate=surrogate))

@@ -13,6 +13,7 @@ triton = pytest.importorskip("triton")
 import triton.language as tl
 from support import sass
 from support.gpuless import driver  # noqa: F401 a fixture
+from support.slow import representatives
 
 from snnbench.kernels.lif.contract import Backward, Forward
 from snnbench.kernels.lif.triton import launch as triton_launch
@@ -87,14 +88,17 @@ def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everythi
 
 @pytest.mark.parametrize(
     ("reset", "neurons", "dtype", "steps", "loads", "registers"),
-    [
-        ("soft", FEW, torch.float32, 32, 8, 144),
-        ("hard", FEW, torch.bfloat16, 32, 4, 104),
-        ("soft", MANY, torch.float32, 8, 8, 128),
-        ("hard", MANY, torch.float32, 8, 8, 128),
-        ("soft", MANY, torch.bfloat16, 8, 8, 168),
-        ("hard", MANY, torch.bfloat16, 8, 8, 168),
-    ],
+    representatives(
+        [
+            ("soft", FEW, torch.float32, 32, 8, 144),
+            ("hard", FEW, torch.bfloat16, 32, 4, 104),
+            ("soft", MANY, torch.float32, 8, 8, 128),
+            ("hard", MANY, torch.float32, 8, 8, 128),
+            ("soft", MANY, torch.bfloat16, 8, 8, 168),
+            ("hard", MANY, torch.bfloat16, 8, 8, 168),
+        ],
+        quick=(0, 5),
+    ),
     ids=str,
 )
 def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
@@ -113,13 +117,16 @@ def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
 
 @pytest.mark.parametrize(
     ("spec", "neurons", "dtype", "everything", "registers"),
-    [
-        (NeuronSpec("hard"), FEW, torch.float32, False, 208),
-        (NeuronSpec("hard"), FEW, torch.float32, True, 208),
-        (NEURONS["soft"], FEW, torch.bfloat16, False, 160),
-        (NEURONS["soft"], MANY, torch.float32, False, 184),
-        (NEURONS["hard"], MANY, torch.bfloat16, False, 144),
-    ],
+    representatives(
+        [
+            (NeuronSpec("hard"), FEW, torch.float32, False, 208),
+            (NeuronSpec("hard"), FEW, torch.float32, True, 208),
+            (NEURONS["soft"], FEW, torch.bfloat16, False, 160),
+            (NEURONS["soft"], MANY, torch.float32, False, 184),
+            (NEURONS["hard"], MANY, torch.bfloat16, False, 144),
+        ],
+        quick=(1, 3),
+    ),
     ids=lambda value: value.label() if isinstance(value, NeuronSpec) else str(value),
 )
 def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
@@ -134,7 +141,7 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
     compiled.check_memory(registers)
 
 
-@pytest.mark.parametrize(("neurons", "registers"), [(FEW, 240), (MANY, 200)])
+@pytest.mark.parametrize(("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=(1,)))
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
     """Loads as without, four wide stores more for each of three parts. Few sequences are one warp a processor: it may have all
     registers."""

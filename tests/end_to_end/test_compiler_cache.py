@@ -30,8 +30,8 @@ def test_the_first_round_is_cold_and_the_next_is_warm(snnbench_module, ended):
 
 def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, ended):
     columns = {row["framework"] + row["mode"]: (row["compile_s"], row["graph_breaks"], row["recompiles"]) for row in ended.rows}
-    told = ("0.25", "3", "2")
-    assert columns == {"cachingcompile": told, "cachingeager": told, "numpyeager": ("", "", "")}
+    costs = ("0.25", "3", "2")
+    assert columns == {"cachingcompile": costs, "cachingeager": costs, "numpyeager": ("", "", "")}
     facts = [record["facts"] for record in ended.records if record["case"]["framework"] == "caching"]
     assert [(f["compile_s"], f["graph_breaks"], f["recompiles"], f["output_dtype"]) for f in facts] == [
         (0.25, 3, 2, "float32")

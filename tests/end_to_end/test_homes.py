@@ -34,31 +34,31 @@ def homes(request, monkeypatch, snnbench):
 def checked(snnbench, *arguments) -> dict:
     """(variant, neuron, precision) → what `snnbench check` says of it."""
     ended = snnbench("check", *arguments, *SIZES, "--json")
-    found = {}
+    results = {}
     for result in json.loads(ended.stdout):
         case = result["case"]
         variant = case["framework"] if case["construction"] == "default" else f"{case['framework']}:{case['construction']}"
         neuron = "native" if "native" in case["neuron"] else case["neuron"]["reset"]
-        found[variant, neuron, case["precision"]] = result
-    return found
+        results[variant, neuron, case["precision"]] = result
+    return results
 
 
-def statuses(found) -> dict:
-    return {key: result["status"] for key, result in found.items()}
+def statuses(results) -> dict:
+    return {key: result["status"] for key, result in results.items()}
 
 
 def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
     neurons = ["--neuron", "none", "--neuron", "hard-straight"]
     precisions = [word for precision in ("fp32", *SHORT) for word in ("--precision", precision)]
-    found = checked(snnbench, "lava-dl", "lava-dl:quantised", *neurons, *precisions)
-    proved = {key for key, result in found.items() if result["status"] == "ok"}
+    results = checked(snnbench, "lava-dl", "lava-dl:quantised", *neurons, *precisions)
+    proved = {key for key, result in results.items() if result["status"] == "ok"}
     for variant in ("lava-dl", "lava-dl:quantised"):
-        reasons = {key[1:]: found[key]["reason"] for key in found.keys() - proved if key[0] == variant}
+        reasons = {key[1:]: results[key]["reason"] for key in results.keys() - proved if key[0] == variant}
         assert {("none", "fp16"), *(("hard-straight", precision) for precision in SHORT)} == reasons.keys(), reasons
         assert all("more than fp16 holds" in reasons[neuron, "fp16"] for neuron in ("none", "hard-straight"))
         assert all("fires without a reset" in reasons["hard-straight", precision] for precision in ("bf16", "amp-bf16"))
     for neuron in ("none", "hard-straight"):
-        last = found["lava-dl", neuron, "fp32"]["proof"]["stages"][-1]
+        last = results["lava-dl", neuron, "fp32"]["proof"]["stages"][-1]
         assert last["wrong_decisions"] == 0 and last["grad_error"] < 1e-5
 
 
@@ -72,8 +72,8 @@ def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
 )
 def test_a_wrong_lava_dl_is_rejected(snnbench, fault, precision, words):
     """18: without `pre_hook_fx=None` weights are rounded to 8 bits; 6: blocks answer a step late."""
-    found = checked(snnbench, "--adapter", f"{WRONG}:{fault}", "--neuron", "hard-straight", "--precision", precision)
-    ((_, result),) = found.items()
+    results = checked(snnbench, "--adapter", f"{WRONG}:{fault}", "--neuron", "hard-straight", "--precision", precision)
+    ((_, result),) = results.items()
     assert result["status"] == "check_failed" and words in result["reason"], result["reason"]
 
 
@@ -91,8 +91,8 @@ def test_natives_have_the_right_time_axis_in_every_format(snnbench, name, format
 
 def test_spikingjelly_cupy_is_proved_in_every_format(snnbench):
     precisions = [word for precision in ("fp32", *SHORT) for word in ("--precision", precision)]
-    found = checked(snnbench, "spikingjelly-cupy", "--neuron", "soft", "--neuron", "hard", *precisions)
-    assert set(statuses(found).values()) == {"ok"} and len(found) == 8
+    results = checked(snnbench, "spikingjelly-cupy", "--neuron", "soft", "--neuron", "hard", *precisions)
+    assert set(statuses(results).values()) == {"ok"} and len(results) == 8
 
 
 ALONE = """

@@ -17,11 +17,11 @@ SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
 def until(condition, process, what):
     """Poll, as a user would look into the folder."""
     end = time.monotonic() + 60
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < end, f"waited in vain for {what}"
         assert process.poll() is None, f"the run ended before {what}: {process.communicate()[1]}"
         select.select([], [], [], 0.005)
-    return found
+    return value
 
 
 def written(folder):
@@ -37,12 +37,12 @@ def leftovers(folder):
 
 def workers_of(folder):
     """Living workers that were started for a run into `folder`."""
-    found = []
+    workers = []
     for process in psutil.process_iter(["cmdline", "status"]):
         words = " ".join(process.info["cmdline"] or [])
         if "snnbench.worker" in words and str(folder) in words and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            workers.append(process)
+    return workers
 
 
 MINE = """import sys
@@ -80,7 +80,7 @@ def started(snnbench, config, *arguments):
 
 def test_killed_again_and_again_a_run_loses_nothing(snnbench):
     config = snnbench.config(["held"], ADAPTERS, SIZES, "rounds = 2")
-    folder, kept = snnbench.folder / "out", {}
+    folder, records = snnbench.folder / "out", {}
     arguments = ["run", "--config", config, "--out", folder]
     for count in (0, 1, 3):
         process = snnbench.start(*arguments)
@@ -90,13 +90,13 @@ def test_killed_again_and_again_a_run_loses_nothing(snnbench):
         process.communicate()
         assert psutil.wait_procs(workers_of(folder), timeout=10)[1] == [], "a worker outlived its run"
         now = written(folder)
-        assert {name: now[name] for name in kept} == kept, "a finished record was written again"
-        kept = now
+        assert {name: now[name] for name in records} == records, "a finished record was written again"
+        records = now
     ended = snnbench(*arguments)
     assert ended.exit_code == 0, ended.stderr
     now = written(folder)
     assert len(now) == 4
-    assert {name: now[name] for name in kept} == kept
+    assert {name: now[name] for name in records} == records
     assert {(r["case"]["neurons"], r["round"], r["status"]) for r in ended.records} == {
         (size, round, "ok") for size in (41, 97) for round in (0, 1)
     }

@@ -82,8 +82,8 @@ def test_a_part_that_is_not_there_is_missed(runs):
     snnbench, whole, parts = runs
     merged = snnbench("merge", *(part.folder for part in parts[:2]), "--out", "two", out="two")
     lost = {record["case_id"] for record in parts[2].records}
-    told = f"{len(lost)} planned cases have no record yet: "
-    assert told in merged.stderr and told in snnbench("report", "two").stderr
+    sentence = f"{len(lost)} planned cases have no record yet: "
+    assert sentence in merged.stderr and sentence in snnbench("report", "two").stderr
     assert f"Missing: {len(lost)} planned cases without a record" in (merged.folder / "report.html").read_text()
     assert "no record yet" not in snnbench("report", whole.folder).stderr
     back = snnbench("merge", "two", parts[2].folder, "--out", "three")

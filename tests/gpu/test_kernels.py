@@ -27,8 +27,8 @@ def called(spec, backend, **given):
     return lambda x, *state: lif(x, spec, state=state[0] if state else None, trace=True, backend=backend, **given)
 
 
-def assert_same_bits(found, expected):
-    for got, wanted in zip(found, expected, strict=True):
+def assert_same_bits(actual, expected):
+    for got, wanted in zip(actual, expected, strict=True):
         assert torch.equal(got.detach().cpu(), wanted.detach().cpu())
 
 
@@ -36,8 +36,8 @@ def assert_same_bits(found, expected):
 @pytest.mark.parametrize("spec", KINDS, ids=label)
 def test_bits_of_the_reference_on_the_cpu_and_gradients_of_float64(spec, backend):
     x, state = currents_of(67, 3, 97), currents_of(3, 97, seed=2)
-    found, gradients = gradients_of(called(spec, backend), x.to(DEVICE), state.to(DEVICE))
-    assert_same_bits(found, gradients_of(called(spec, "reference"), x, state)[0])
+    actual, gradients = gradients_of(called(spec, backend), x.to(DEVICE), state.to(DEVICE))
+    assert_same_bits(actual, gradients_of(called(spec, "reference"), x, state)[0])
     _, exact = gradients_of(called(spec, "reference"), x.double(), state.double())
     for got, expected in zip(gradients, exact, strict=True):
         assert relative(got.cpu(), expected) <= 1e-6
@@ -48,9 +48,9 @@ def test_bits_of_the_reference_on_the_cpu_and_gradients_of_float64(spec, backend
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 1, 7), (33, 3, 97), (100, 16, 512)], ids=str)
 def test_short_storage_and_sizes(shape, dtype, backend):
     x = currents_of(*shape, dtype=dtype)
-    found, gradients = gradients_of(called(NeuronSpec(), backend), x.to(DEVICE))
+    actual, gradients = gradients_of(called(NeuronSpec(), backend), x.to(DEVICE))
     expected, wanted = gradients_of(called(NeuronSpec(), "reference"), x)
-    assert_same_bits(found, expected)
+    assert_same_bits(actual, expected)
     for got, exact in zip(gradients, wanted, strict=True):
         assert relative(got.cpu(), exact) <= torch.finfo(dtype).eps
 
@@ -93,8 +93,8 @@ def test_empty_batches(shape, backend):
 @pytest.mark.parametrize("kind", [torch.uint8, "bits", torch.bfloat16])
 def test_kinds_of_spikes(kind, backend):
     x = currents_of(37, 3, 97)
-    found = lif(x.to(DEVICE), spikes_dtype=kind, backend=backend).spikes
-    assert_same_bits([found], [lif(x, spikes_dtype=kind, backend="reference").spikes])
+    actual = lif(x.to(DEVICE), spikes_dtype=kind, backend=backend).spikes
+    assert_same_bits([actual], [lif(x, spikes_dtype=kind, backend="reference").spikes])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -175,8 +175,8 @@ def test_a_graph_of_forward_and_backward_replays_with_other_input(name):
 def test_tiers_keep_to_float64(tier, options):
     layer = linear_layers.layer(tier=tier, input="spikes", **options).to(DEVICE)
     exact = linear_layers.results(copy.deepcopy(layer).cpu().double(), linear_layers.spikes_in().double())
-    found = linear_layers.results(layer, linear_layers.spikes_in().to(DEVICE))
-    for got, expected in zip(found[1:], exact[1:], strict=True):
+    actual = linear_layers.results(layer, linear_layers.spikes_in().to(DEVICE))
+    for got, expected in zip(actual[1:], exact[1:], strict=True):
         assert linear_layers.relative(got.cpu(), expected) <= linear_layers.TOLERANCE[tier]
 
 

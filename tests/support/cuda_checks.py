@@ -71,11 +71,11 @@ def forward_call(spec, x, spikes_dtype=torch.float32, bits=False, trace=True, ch
 
 def check_forward(spec, x, **options) -> Forward:
     """Run a call both ways: every bit must agree, and nothing may be written beside the outputs."""
-    found, expected = forward_call(spec, x, **options), forward_call(spec, x, **options)
-    launch.forward(found, cuda_emulation.launch)
+    actual, expected = forward_call(spec, x, **options), forward_call(spec, x, **options)
+    launch.forward(actual, cuda_emulation.launch)
     reference.forward(expected)
     for name in ("spikes", "final_state", "trace", "checkpoints"):
-        a, b = getattr(found, name), getattr(expected, name)
+        a, b = getattr(actual, name), getattr(expected, name)
         assert (a is None and b is None) or torch.equal(a.nan_to_num(nan=5.5), b.nan_to_num(nan=5.5)), name
         assert_untouched(a)
     return expected
@@ -109,14 +109,14 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
             **{name: guarded(dense_like(like, dtype)) if name in needed else None for name, like in outputs.items()},
         )
 
-    found, expected = (
+    actual, expected = (
         call(x, forward.checkpoints, given, None),
         call(x.double(), exact_forward.checkpoints, doubled, torch.float64),
     )
-    launch.backward(found, cuda_emulation.launch)
+    launch.backward(actual, cuda_emulation.launch)
     reference.backward(expected)
     for name in needed:
-        a, b = getattr(found, name), getattr(expected, name)
+        a, b = getattr(actual, name), getattr(expected, name)
         error = (a.double() - b).norm() / b.norm().clamp_min(1e-30)
         assert error <= 1e-6 + ROUNDING[a.dtype], f"{name}: {error:.2e}"
         assert_untouched(a)
@@ -142,8 +142,8 @@ def check_parts(whole: bool) -> None:
         assert_untouched(call.grad_currents)
         torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
     assert_untouched(parts)
-    for found, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
-        torch.testing.assert_close(found.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
+    for actual, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
+        torch.testing.assert_close(actual.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
 
 
 def double(value):

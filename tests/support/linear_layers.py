@@ -16,7 +16,7 @@ TOLERANCE = {None: 2e-6, "fp32": 2e-6, "fp32-pair": 2e-6, "tf32": 0.1, "bf16": 0
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept():
+def empty_cache():
     split_cache.forget()
 
 
@@ -45,16 +45,16 @@ def results(module, x):
     return [t.detach().double() for t in (spikes, x.grad, module.linear.weight.grad, *([] if bias is None else [bias.grad]))]
 
 
-def relative(found, exact):
-    return float((found - exact).norm() / exact.norm())
+def relative(actual, exact):
+    return float((actual - exact).norm() / exact.norm())
 
 
 def check_against_float64(module, x, tier):
     exact = results(copy.deepcopy(module).double(), x.double())
-    found = results(module, x)
+    actual = results(module, x)
     assert 0.05 < exact[0].mean() < 0.5
     if TIERS[tier].is_float32 if tier else True:
-        assert torch.equal(found[0], exact[0])
-    for got, expected in zip(found[1:], exact[1:], strict=True):
+        assert torch.equal(actual[0], exact[0])
+    for got, expected in zip(actual[1:], exact[1:], strict=True):
         assert relative(got, expected) <= TOLERANCE[tier]
-    return found
+    return actual

@@ -43,9 +43,9 @@ def gradients_of(function, *tensors):
     return outputs, torch.autograd.grad(floats, leaves, upstream)
 
 
-def relative(found, expected):
+def relative(actual, expected):
     expected = expected.double()
-    return ((found.double() - expected).norm() / expected.norm().clamp_min(1e-30)).item()
+    return ((actual.double() - expected).norm() / expected.norm().clamp_min(1e-30)).item()
 
 
 def options(backend, spikes="float32", trace=False, channel_dim=-1):

@@ -58,33 +58,33 @@ class Usage:
 
 def functions(text: str) -> dict[str, list[Instruction]]:
     """The instructions of every function in the text, by name; lines before any function's name belong to ''."""
-    found: dict[str, list] = {"": []}
+    listings: dict[str, list] = {"": []}
     labels: dict[tuple[str, str], int] = {}
     name, waiting = "", []
     for line in text.splitlines():
         if heading := _FUNCTION.match(line):
             name, waiting = heading[1], []
-            found.setdefault(name, [])
+            listings.setdefault(name, [])
         elif label := _LABEL.match(line):
             waiting.append(label[1])
         elif match := _LINE.search(line):
             address = int(match[1], 16)
             labels.update({(name, label): address for label in waiting})
             waiting = []
-            found[name].append((address, match[2], match[3], match[4].strip()))
+            listings[name].append((address, match[2], match[3], match[4].strip()))
     return {
         name: [_instruction(*parts, {label: at for (owner, label), at in labels.items() if owner == name}) for parts in lines]
-        for name, lines in found.items()
+        for name, lines in listings.items()
         if lines
     }
 
 
 def parse(text: str) -> list[Instruction]:
     """The instructions of the only function in the text. Raises ValueError if there are several or none."""
-    found = functions(text)
-    if len(found) != 1:
-        raise ValueError(f"one function expected, the text has {len(found)}: {', '.join(found)}")
-    return next(iter(found.values()))
+    listings = functions(text)
+    if len(listings) != 1:
+        raise ValueError(f"one function expected, the text has {len(listings)}: {', '.join(listings)}")
+    return next(iter(listings.values()))
 
 
 def _instruction(address: int, predicate: str | None, name: str, operands: str, labels: dict[str, int]) -> Instruction:
@@ -117,9 +117,9 @@ def loops(instructions: list[Instruction]) -> list[list[Instruction]]:
                     if (j := pending.pop()) not in body:
                         body.add(j)
                         pending.extend(before[j])
-    found = [[instructions[i] for i in sorted(body)] for body in bodies.values()]
-    # Behind the end of a function stands a branch to itself that nothing reaches.
-    return sorted((body for body in found if len(body) > 1), key=len, reverse=True)
+    bodies_in_order = [[instructions[i] for i in sorted(body)] for body in bodies.values()]
+    # After the end of a function there is a branch to itself that is never reached.
+    return sorted((body for body in bodies_in_order if len(body) > 1), key=len, reverse=True)
 
 
 def _successors(instructions: list[Instruction], i: int) -> list[int]:
@@ -170,13 +170,13 @@ def _has(body: list[Instruction], opcodes: tuple[str, ...]) -> bool:
 
 def loads_before_first_store(body: list[Instruction]) -> list[Instruction]:
     """Global loads (copies to shared memory included) that are issued before the first store."""
-    found = []
+    loads = []
     for instruction in body:
         if instruction.opcode in STORES:
             break
         if instruction.opcode in LOADS:
-            found.append(instruction)
-    return found
+            loads.append(instruction)
+    return loads
 
 
 def loads_before_first_store_in_loop(instructions: list[Instruction]) -> int:

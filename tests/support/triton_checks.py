@@ -103,9 +103,9 @@ def check_backward(call: Backward, limit=1e-6) -> None:
     reference.backward(exact)
     launch.backward(call)
     for name in ("grad_currents", "grad_state", "sum_error", "sum_by_current"):
-        if (found := getattr(call, name)) is not None:
+        if (actual := getattr(call, name)) is not None:
             expected = getattr(exact, name)
-            assert (found.double() - expected).norm() <= limit * expected.norm(), name
+            assert (actual.double() - expected).norm() <= limit * expected.norm(), name
 
 
 def currents(*shape, dtype=torch.float32, seed=0) -> torch.Tensor:

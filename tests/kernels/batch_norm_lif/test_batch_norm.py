@@ -20,8 +20,8 @@ def apart(shape, spec, dtype):
     return norm, lambda x: neuron(norm(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
 
 
-def relative(found, expected):
-    return ((found.double() - expected.double()).norm() / expected.double().norm()).item()
+def relative(actual, expected):
+    return ((actual.double() - expected.double()).norm() / expected.double().norm()).item()
 
 
 def run(norm, module, shape, dtype):
@@ -49,10 +49,10 @@ def test_equal_to_both_apart(backend, shape, spec):
     norm, separate = apart(shape, spec, torch.float64)
     norm.load_state_dict({k: v.double() if v.is_floating_point() else v for k, v in together.state_dict().items()})
     results = [run(together, together, shape, torch.float32), run(norm, separate, shape, torch.float64)]
-    (found, *running), (exact, *exact_running) = results
-    assert torch.equal(found[0].double(), exact[0]) and torch.equal(found[4].double(), exact[4])
-    assert torch.equal(found[-1].double(), exact[-1]) and 0 < exact[0].mean() < 1
-    for got, expected in zip(found[1:4] + found[5:8], exact[1:4] + exact[5:8], strict=True):
+    (actual, *running), (exact, *exact_running) = results
+    assert torch.equal(actual[0].double(), exact[0]) and torch.equal(actual[4].double(), exact[4])
+    assert torch.equal(actual[-1].double(), exact[-1]) and 0 < exact[0].mean() < 1
+    for got, expected in zip(actual[1:4] + actual[5:8], exact[1:4] + exact[5:8], strict=True):
         assert relative(got, expected) <= 3e-6
     for got, expected in zip(running, exact_running, strict=True):
         assert relative(got, expected) <= 1e-6

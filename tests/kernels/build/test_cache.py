@@ -1,4 +1,4 @@
-"""The folder that compiled kernels are kept in."""
+"""The cache folder of compiled kernels."""
 
 import signal
 import subprocess

@@ -47,13 +47,13 @@ def test_a_library_is_built_once_and_again_when_anything_changes(fresh, monkeypa
 @pytest.mark.parametrize("left", [0, 1000])
 def test_a_library_that_a_crash_cut_short_is_built_again(fresh, left):
     cpp.library(ANSWER, ("-DONE=1",))
-    (kept,) = fresh.glob("*.so")
-    whole = kept.read_bytes()
+    (library_file,) = fresh.glob("*.so")
+    whole = library_file.read_bytes()
     cpp.library.cache_clear()
-    kept.unlink()  # what is loaded stays as it is; a file in its place is another one
-    kept.write_bytes(whole[:left])
+    library_file.unlink()  # a loaded library stays in memory; a file of its name is another one
+    library_file.write_bytes(whole[:left])
     assert cpp.library(ANSWER, ("-DONE=1",)).answer() == 42
-    assert len(kept.read_bytes()) == len(whole)
+    assert len(library_file.read_bytes()) == len(whole)
 
 
 def test_without_a_compiler_the_reference_runs_and_cpp_says_why(fresh, monkeypatch):

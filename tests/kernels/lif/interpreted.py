@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.slow import representatives
 from support.triton_checks import (
     backward_call,
     check_backward,
@@ -30,6 +31,8 @@ from snnbench.kernels.work import CHECKPOINT_STEPS
 assert triton_launch.INTERPRETED, "run with TRITON_INTERPRET=1"
 
 
+SIZES = [(1, 1, 1), (31, 1, 5), (32, 2, 3), (33, 5, 7), (67, 1, 9)]
+
 COMBINATIONS = [
     (reset, detached)
     for reset in NEURONS
@@ -37,7 +40,9 @@ COMBINATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("number", "reset", "detached"), [(i, *c) for i, c in enumerate(COMBINATIONS)])
+@pytest.mark.parametrize(
+    ("number", "reset", "detached"), representatives([(i, *c) for i, c in enumerate(COMBINATIONS)], quick=(1, 3, 5))
+)
 def test_resets_and_surrogates_with_everything_optional(number, reset, detached):
     """One step more than a chunk; every surrogate meets some reset."""
     spec = NeuronSpec(reset, detached, 0.9, 0.8, SURROGATES[number % len(SURROGATES)], 1.5)
@@ -48,10 +53,10 @@ def test_resets_and_surrogates_with_everything_optional(number, reset, detached)
     check_backward(backward_call(done))
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (31, 1, 5), (32, 2, 3), (33, 5, 7), (67, 1, 9)], ids=str)
-def test_odd_sizes(shape):
+@pytest.mark.parametrize("steps, batch, neurons", representatives(SIZES, quick=(0, 3)))
+def test_odd_sizes(steps, batch, neurons):
     """(33, 5, 7) has three sequences more than a block."""
-    done = check_forward(forward_call(NEURONS["hard"], currents(*shape)))
+    done = check_forward(forward_call(NEURONS["hard"], currents(steps, batch, neurons)))
     check_backward(backward_call(done))
 
 
@@ -80,7 +85,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", representatives(LAYOUTS, quick=(0, 2)))
 def test_memory_orders(layout):
     """Inputs as they lie; gradients lie unlike the currents."""
     x = LAYOUTS[layout](currents(5, 2, 3, 2, 2))
@@ -94,7 +99,7 @@ def test_expanded_gradient_is_read_in_place():
     check_backward(replace(backward_call(done), grad_spikes=torch.ones(()).expand(7, 2, 6)))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", representatives([torch.float16, torch.bfloat16], quick=(1,)), ids=str)
 def test_short_formats(dtype):
     """Spikes in the same format, bit for bit; a gradient is rounded once, when it is stored."""
     done = check_forward(forward_call(NEURONS["soft"], currents(33, 2, 7, dtype=dtype), spikes_dtype=dtype))
@@ -168,7 +173,7 @@ def parts_like(x: torch.Tensor) -> torch.Tensor:
     return torch.full((3, *x.shape), math.nan, dtype=torch.bfloat16)
 
 
-@pytest.mark.parametrize(("shape", "whole"), [((33, 5, 7), True), ((40, 2, 16), False)], ids=str)
+@pytest.mark.parametrize(("shape", "whole"), representatives([((33, 5, 7), True), ((40, 2, 16), False)], quick=(1,)), ids=str)
 def test_a_gradient_split_as_it_is_written(shape, whole):
     """The parts are those of splitting it afterwards, beside it or in its place."""
     given = backward_call(check_forward(forward_call(NEURONS["soft"], currents(*shape))))
@@ -181,8 +186,8 @@ def test_a_gradient_split_as_it_is_written(shape, whole):
     if whole:
         torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
     expected = bf16_triple(alone.grad_currents.flatten(1)).parts
-    for found, part in zip(call.grad_parts, expected, strict=True):
-        torch.testing.assert_close(found.flatten(1), part, rtol=0, atol=0, equal_nan=True)
+    for actual, part in zip(call.grad_parts, expected, strict=True):
+        torch.testing.assert_close(actual.flatten(1), part, rtol=0, atol=0, equal_nan=True)
     assert (expected[2] != 0).float().mean() > 0.5
 
 
@@ -195,7 +200,7 @@ def test_parts_that_lie_in_another_order_than_the_currents():
     assert torch.equal(sum(part.float() for part in parts), call.grad_currents)
 
 
-@pytest.mark.parametrize("of_input", [False, True])
+@pytest.mark.parametrize("of_input", representatives([False, True], quick=(1,)))
 def test_a_linear_layer_multiplies_what_the_neuron_split(monkeypatch, of_input):
     """dW of the fp32 tier: the same bits as of a gradient that is split in a pass of its own."""
     torch.manual_seed(1)
@@ -220,5 +225,5 @@ def test_through_the_operator():
         out = lif(x, NEURONS["soft"], scale=scale, shift=shift, trace=True, backend=backend)
         (out.spikes.sum() + out.trace.square().sum() + out.state.sum()).backward()
         results.append((out.spikes, out.state, out.trace, x.grad, scale.grad, shift.grad))
-    for found, expected in zip(*reversed(results), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)

@@ -1,6 +1,7 @@
 """The CUDA kernels' source, launch geometry and arguments on a CPU, against the reference."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from support.cuda_checks import (
     forward_call,
     upstream,
 )
+from support.slow import representatives
 
 from snnbench.kernels.lif.cuda import launch
 from snnbench.kernels.lif.strides import Unwalkable
@@ -82,9 +84,8 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_any_layout(layout, many, monkeypatch):
+@pytest.mark.parametrize(("many", "layout"), representatives(product([False, True], LAYOUTS), quick=(*range(11), 11, 16, 21)))
+def test_any_layout(many, layout, monkeypatch):
     monkeypatch.setattr(launch, "PLANS", {})
     monkeypatch.setattr(launch, "MANY_SEQUENCES", 1 if many else math.inf)
     x = LAYOUTS[layout]()
@@ -104,8 +105,13 @@ def test_more_dims_than_can_be_walked():
         launch.forward(forward_call(NeuronSpec(), x), cuda_emulation.launch)
 
 
-@pytest.mark.parametrize("spikes_dtype", [torch.float32, torch.float16, torch.bfloat16, torch.uint8, torch.float64], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+CURRENT_DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+SPIKE_DTYPES = [*CURRENT_DTYPES, torch.uint8, torch.float64]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spikes_dtype"), representatives(product(CURRENT_DTYPES, SPIKE_DTYPES), quick=(0, 3, 6, 9, 12)), ids=str
+)
 def test_every_dtype(dtype, spikes_dtype, monkeypatch):
     monkeypatch.setattr(launch, "PLANS", {})
     monkeypatch.setattr(launch, "MANY_SEQUENCES", 1)

@@ -1,8 +1,9 @@
-"""The operator as torch sees it: registration, compilation, autocast, errors, what is kept for backward."""
+"""The operator as torch sees it: registration, compilation, autocast, errors, and what is saved for backward."""
 
 import pytest
 import torch
 from support.neurons import SPEC, Network, options
+from support.slow import representatives
 
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec, work
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
@@ -52,7 +53,7 @@ def test_compile_without_graph_breaks_gives_the_same():
     assert results[0][0].sum() > 0
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", representatives([False, True], quick=(0,)))
 def test_compile_takes_neurons_of_many_kinds_and_sizes(dynamic):
     torch._dynamo.reset()
     specs = [NeuronSpec(decay=decay) for decay in (0.9, 0.5)] + [NeuronSpec(max_spikes=3), NeuronSpec("hard")]
@@ -189,9 +190,9 @@ def test_axes_in_orders_too_unlike_are_copied_and_what_is_saved_stays(backend):
     checkpoints = lif_op(x, None, None, None, *options(backend))[3]
     before = checkpoints.clone(), checkpoints._version
     arguments = (x.detach(), None, None, checkpoints, upstream, None, None, [True, True, False, False])
-    found = lif_backward_op(*arguments, *options(backend))
+    actual = lif_backward_op(*arguments, *options(backend))
     in_order = lif_backward_op(*arguments, *options("reference"))
-    for got, expected in zip(found[:2], in_order[:2], strict=True):
+    for got, expected in zip(actual[:2], in_order[:2], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
     assert torch.equal(checkpoints, before[0]) and checkpoints._version == before[1]
 

@@ -7,7 +7,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from support.gpuless import run_interpreted
+from support.gpuless import QUICK, SLOW, run_interpreted
 
 from snnbench.kernels.lif import backends
 from snnbench.kernels.lif.contract import Forward
@@ -20,8 +20,9 @@ CASES = Path(__file__).with_name("interpreted.py")
 COUNTS = [1, 100, 4096, 16384, 16385, 50_000, 65_536, 262_144, 10**7]
 
 
-def test_kernels_in_the_interpreter():
-    run_interpreted(CASES)
+@pytest.mark.parametrize("marked", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_kernels_in_the_interpreter(marked):
+    run_interpreted(CASES, marked)
 
 
 def test_compiled_kernels_are_refused_on_the_cpu():

@@ -3,26 +3,33 @@
 Only fp16: the interpreter multiplies the bit patterns of bfloat16.
 """
 
+from itertools import product
+
 import pytest
 import torch
 from support import tensor_core
+from support.slow import representatives
 from support.tensor_core import joined
 
 from snnbench.kernels.linear_lif import triton_gemm
 from snnbench.kernels.linear_lif.split_formats import FORMATS, Split
 
+SIZES = [(111, 97, 33), (130, 64, 129), (1, 1, 1)]
 
-@pytest.mark.parametrize("name", ["fp16-pair", "fp16-single", "three"])
-@pytest.mark.parametrize(("rows", "inner", "columns"), [(111, 97, 33), (130, 64, 129), (1, 1, 1)])
-def test_it_is_the_product_of_the_parts(name, rows, inner, columns):
+
+@pytest.mark.parametrize(
+    ("name", "size"), representatives(product(["fp16-pair", "fp16-single", "three"], SIZES), quick=(0, 5, 7)), ids=str
+)
+def test_it_is_the_product_of_the_parts(name, size):
+    rows, inner, columns = size
     spikes, weight = tensor_core.spikes(rows, inner, counts=3), tensor_core.matrix("heavy", columns, inner)
     if name == "three":
         split = Split(tuple((weight * factor).half() for factor in (1, 2, 3)), (1.0, 2.0**-5, 2.0**-10))
     else:
         split = FORMATS[name].split(weight)
-    found = triton_gemm.spike_product(spikes.half(), split)
+    actual = triton_gemm.spike_product(spikes.half(), split)
     exact = spikes.double() @ joined(split).t()
-    assert ((found - exact).abs() <= 2.0**-20 * (spikes.double() @ joined(split).abs().t())).all()
+    assert ((actual - exact).abs() <= 2.0**-20 * (spikes.double() @ joined(split).abs().t())).all()
 
 
 def test_types_that_do_not_fit_are_refused():

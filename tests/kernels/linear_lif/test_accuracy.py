@@ -55,8 +55,8 @@ def forward_errors(kind, inputs, tier):
     """(currents, exact currents, sequential ones)."""
     spikes, weight = forward_problem(kind, inputs)
     exact = spikes.double() @ weight.double().t()
-    found = product(as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply)
-    return found, exact, tensor_core.sequential(spikes, weight.t())
+    actual = product(as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply)
+    return actual, exact, tensor_core.sequential(spikes, weight.t())
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -64,34 +64,34 @@ def forward_errors(kind, inputs, tier):
 @pytest.mark.parametrize("inputs", [97, 512, 4096])
 def test_currents(tier, kind, inputs):
     spikes, weight = forward_problem(kind, inputs)
-    found, exact, plain = forward_errors(kind, inputs, tier)
+    actual, exact, plain = forward_errors(kind, inputs, tier)
     taken = len(TIERS[tier].split(weight).parts)
-    assert ((found - exact).abs() <= bound(tier, spikes, weight, taken, PROMOTED, left_split=False)).all()
+    assert ((actual - exact).abs() <= bound(tier, spikes, weight, taken, PROMOTED, left_split=False)).all()
     if no_worse(tier, kind):
-        assert rms(found - exact) <= rms(plain - exact)
+        assert rms(actual - exact) <= rms(plain - exact)
 
 
 def mismatches(currents, exact) -> int:
     """Spikes that differ from those of float64 currents in float64, potentials and their threshold of one size."""
     spec = NeuronSpec("hard", detach_reset=True, decay=0.9, threshold=rms(exact) or 1.0)
     shape = (TIMES, BATCH, NEURONS)
-    found = lif(currents.view(shape), spec, backend="reference").spikes
+    actual = lif(currents.view(shape), spec, backend="reference").spikes
     expected = lif(exact.view(shape), spec, backend="reference").spikes
     assert 0.01 < expected.mean() < 0.6
-    return int((found.double() != expected).sum())
+    return int((actual.double() != expected).sum())
 
 
 def test_spikes_of_the_fp32_tier_differ_from_float64_no_more_often_than_sequential_float32():
     cases = [(kind, inputs) for kind in tensor_core.KINDS for inputs in (512, 4096)]
-    found = {tier: sum(mismatches(*forward_errors(*case, tier)[:2]) for case in cases) for tier in TIERS}
+    actual = {tier: sum(mismatches(*forward_errors(*case, tier)[:2]) for case in cases) for tier in TIERS}
     plain = sum(mismatches(forward_errors(*case, "fp32")[2], forward_errors(*case, "fp32")[1]) for case in cases)
-    assert found["fp32"] <= plain and found["fp32-pair"] - found["fp32"] < found["tf32"] / 10
-    assert found["fp32"] < found["tf32"] < found["bf16"]
+    assert actual["fp32"] <= plain and actual["fp32-pair"] - actual["fp32"] < actual["tf32"] / 10
+    assert actual["fp32"] < actual["tf32"] < actual["bf16"]
 
 
 def test_where_weights_cancel_the_pair_lacks_a_bit():
-    found, exact, plain = forward_errors("cancelling", 512, "fp32-pair")
-    assert rms(plain - exact) < rms(found - exact) < 1e-2 * rms(exact)
+    actual, exact, plain = forward_errors("cancelling", 512, "fp32-pair")
+    assert rms(plain - exact) < rms(actual - exact) < 1e-2 * rms(exact)
 
 
 EXACT_COUNTS = [(tier, counts) for tier in TIERS for counts in (2, 255, 2048) if counts <= TIERS[tier].largest_count]
@@ -100,9 +100,9 @@ EXACT_COUNTS = [(tier, counts) for tier in TIERS for counts in (2, 255, 2048) if
 @pytest.mark.parametrize(("tier", "counts"), EXACT_COUNTS)
 def test_counts_of_spikes(tier, counts):
     spikes, weight = tensor_core.spikes(20, 512, counts=counts), tensor_core.matrix("normal", 33, 512)
-    found = product(as_spikes(tier, spikes), TIERS[tier].split(weight), multiply=tensor_core.multiply)
+    actual = product(as_spikes(tier, spikes), TIERS[tier].split(weight), multiply=tensor_core.multiply)
     exact = spikes.double() @ weight.double().t()
-    assert ((found - exact).abs() <= bound(tier, spikes, weight, 3, left_split=False)).all()
+    assert ((actual - exact).abs() <= bound(tier, spikes, weight, 3, left_split=False)).all()
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -112,12 +112,12 @@ def test_gradient_by_weight(tier, kind, rows):
     """The gradient's parts are split in rows of its transpose: one scale a neuron."""
     gradient, spikes = tensor_core.matrix(kind, 33, rows), tensor_core.spikes(rows, 29, paired=False).t().contiguous()
     split = TIERS[tier].split(gradient)
-    found = product(split, as_spikes(tier, spikes), PROMOTED, tensor_core.multiply)
+    actual = product(split, as_spikes(tier, spikes), PROMOTED, tensor_core.multiply)
     exact = gradient.double() @ spikes.double().t()
     limit = bound(tier, spikes, gradient, len(split.parts), PROMOTED, left_split=False).t()
-    assert ((found - exact).abs() <= limit).all()
+    assert ((actual - exact).abs() <= limit).all()
     if no_worse(tier, kind):
-        assert rms(found - exact) <= rms(tensor_core.sequential(gradient, spikes.t()) - exact)
+        assert rms(actual - exact) <= rms(tensor_core.sequential(gradient, spikes.t()) - exact)
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -128,9 +128,9 @@ def test_dense_products(tier, kind, neurons):
     left, right = tensor_core.matrix("heavy", 40, neurons, seed=3), tensor_core.matrix(kind, 31, neurons)
     splits = TIERS[tier].split(left), TIERS[tier].split(right)
     taken = {"fp32": 6, "fp32-pair": 3}.get(tier, 1)
-    found = product(*splits, multiply=tensor_core.multiply)
+    actual = product(*splits, multiply=tensor_core.multiply)
     exact = left.double() @ right.double().t()
-    assert ((found - exact).abs() <= bound(tier, left, right, taken)).all()
+    assert ((actual - exact).abs() <= bound(tier, left, right, taken)).all()
 
 
 def test_dense_products_of_pairs_are_no_substitute_for_float32_unless_sums_leave_the_accumulator_often():
@@ -149,11 +149,11 @@ def test_the_model_truncates_and_finds_an_operand_that_is_missing():
     split = TIERS["fp32"].split(weight)
     without_the_least = Split(split.parts[:2], split.factors[:2])
     _, exact, plain = forward_errors("normal", 512, "fp32")
-    found = product(as_spikes("fp32", spikes), without_the_least, multiply=tensor_core.multiply)
-    assert rms(found - exact) > 4 * rms(plain - exact)
+    actual = product(as_spikes("fp32", spikes), without_the_least, multiply=tensor_core.multiply)
+    assert rms(actual - exact) > 4 * rms(plain - exact)
     high = Split(split.parts[:1], split.factors[:1])
-    found = product(as_spikes("fp32", spikes), high, multiply=tensor_core.multiply)
-    assert not ((found - exact).abs() <= bound("fp32", spikes, weight, 3, left_split=False)).all()
+    actual = product(as_spikes("fp32", spikes), high, multiply=tensor_core.multiply)
+    assert not ((actual - exact).abs() <= bound("fp32", spikes, weight, 3, left_split=False)).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)

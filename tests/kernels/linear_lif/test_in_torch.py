@@ -8,11 +8,12 @@ from support.linear_layers import (
     NEURONS,
     TIMES,
     UPSTREAM,
+    empty_cache,  # noqa: F401 a fixture of every test
     layer,
-    nothing_kept,  # noqa: F401 a fixture of every test
     results,
     spikes_in,
 )
+from support.slow import representatives
 
 from snnbench.kernels import LinearLIF, NeuronSpec
 from snnbench.kernels.lif import lif
@@ -54,9 +55,16 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, tier, reco
     assert all(torch.equal(a, b) for a, b in zip(plain, results(layer(**options), spikes_in()), strict=True))
 
 
-@pytest.mark.parametrize("tier", [None, "fp32", "tf32", "bf16"])
-@pytest.mark.parametrize(("recompute", "counts"), [(False, 1), (True, 0), (True, 1), (True, 3)])
-@pytest.mark.parametrize("bias", [False, True])
+OPCHECKS = [
+    (tier, recompute, counts, bias)
+    for tier in (None, "fp32", "tf32", "bf16")
+    for recompute, counts in ((False, 1), (True, 0), (True, 1), (True, 3))
+    for bias in (False, True)
+]
+"""The quick ones have each tier, each way to save the input and both biases."""
+
+
+@pytest.mark.parametrize(("tier", "recompute", "counts", "bias"), representatives(OPCHECKS, quick=(0, 5, 11, 14, 17, 20, 26, 31)))
 def test_opcheck(tier, recompute, counts, bias):
     shape = (spikes_in().shape, (NEURONS, INPUTS), torch.float32, torch.device("cpu"))
     options = functional.options_of(NeuronSpec(), *shape, counts, None, True, None, tier, True, recompute)
@@ -87,17 +95,17 @@ class Two(torch.nn.Module):
     ids=str,
 )
 def test_compile_without_graph_breaks_gives_the_same(options):
-    found = []
+    actual = []
     for build in (lambda m: m, lambda m: torch.compile(m, fullgraph=True)):
         torch._dynamo.reset()
         split_cache.forget()
         module, x = Two(**options), spikes_in().requires_grad_()
         spikes = build(module)(x)
         spikes.backward(torch.arange(5.0).expand_as(spikes))
-        found.append([spikes, x.grad, *(p.grad for p in module.parameters())])
-    for plain, compiled in zip(*found, strict=True):
+        actual.append([spikes, x.grad, *(p.grad for p in module.parameters())])
+    for plain, compiled in zip(*actual, strict=True):
         torch.testing.assert_close(compiled, plain, rtol=1e-5, atol=1e-6)
-    assert found[0][0].sum() > 0
+    assert actual[0][0].sum() > 0
 
 
 @pytest.mark.parametrize("recompute", [False, True])

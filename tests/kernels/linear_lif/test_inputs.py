@@ -8,8 +8,8 @@ from support.linear_layers import (
     NEURONS,
     UPSTREAM,
     check_against_float64,
+    empty_cache,  # noqa: F401 a fixture of every test
     layer,
-    nothing_kept,  # noqa: F401 a fixture of every test
     spikes_in,
 )
 
@@ -126,14 +126,14 @@ def test_a_weight_is_split_once_a_step(splits_made, recompute):
         optimizer.step()
     assert splits_made == ["fp32"] * 3
     with torch.no_grad():
-        found, again = module(spikes_in()), module(spikes_in())
-    assert len(splits_made) == 4 and torch.equal(found, again)
-    assert torch.equal(found, layer_with(module.linear.weight, module.linear.bias)(spikes_in()))
+        actual, again = module(spikes_in()), module(spikes_in())
+    assert len(splits_made) == 4 and torch.equal(actual, again)
+    assert torch.equal(actual, layer_with(module.linear.weight, module.linear.bias)(spikes_in()))
 
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_backward_multiplies_what_forward_split(splits_made, recompute):
-    """Where nothing is kept between calls, as while a CUDA graph is captured, a weight is split once a step all the same."""
+    """Without a cache between calls, as while a CUDA graph is captured, a weight is still split only once in a step."""
     module = layer(tier="fp32", emulate=True, input="spikes", recompute=recompute)
     spikes = module(spikes_in())
     split_cache.forget()

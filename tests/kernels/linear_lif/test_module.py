@@ -1,4 +1,4 @@
-"""LinearLIF: what it computes in every way that it can be told to, and what it keeps."""
+"""LinearLIF: its results with every option, and what it saves for backward."""
 
 from itertools import product
 
@@ -13,8 +13,8 @@ from support.linear_layers import (
     TOLERANCE,
     UPSTREAM,
     check_against_float64,
+    empty_cache,  # noqa: F401 a fixture of every test
     layer,
-    nothing_kept,  # noqa: F401 a fixture of every test
     relative,
     results,
     spikes_in,
@@ -36,8 +36,8 @@ def test_every_way_to_compute_it(tier, input, recompute):
 @pytest.mark.parametrize("operands", ["fp32", "fp32-pair", "tf32", "bf16"])
 def test_a_tier_is_the_plain_product_on_cpus(operands):
     x = spikes_in()
-    found, plain = results(layer(tier=operands, input="spikes", spikes_dtype=torch.float32), x), results(layer(), x)
-    assert all(torch.equal(a, b) for a, b in zip(found, plain, strict=True))
+    actual, plain = results(layer(tier=operands, input="spikes", spikes_dtype=torch.float32), x), results(layer(), x)
+    assert all(torch.equal(a, b) for a, b in zip(actual, plain, strict=True))
 
 
 def test_without_options_it_is_a_linear_and_a_neuron():
@@ -55,8 +55,8 @@ def test_pieces_of_any_size_give_the_same(monkeypatch, tier, input, piece):
     monkeypatch.setattr(recompute, "PIECE", piece)
     monkeypatch.setattr(recompute, "LEAST", 1 if piece == 1 else 16)
     x, options = spikes_in(), {"tier": tier, "emulate": tier is not None, "input": input}
-    for found, expected in zip(results(layer(recompute=True, **options), x), results(layer(**options), x), strict=True):
-        assert relative(found, expected) <= 1e-6
+    for actual, expected in zip(results(layer(recompute=True, **options), x), results(layer(**options), x), strict=True):
+        assert relative(actual, expected) <= 1e-6
     assert torch.equal(layer(recompute=True, **options)(x), layer(**options)(x))
 
 
@@ -65,8 +65,8 @@ def test_backward_multiplies_what_forward_multiplied(monkeypatch):
     monkeypatch.setattr(recompute, "PIECE", 4096)
     monkeypatch.setattr(recompute, "LEAST", 16)
     seen = []
-    real = recompute.Pieces.currents
-    monkeypatch.setattr(recompute.Pieces, "currents", lambda *given: (seen.append(real(*given).clone()), real(*given))[1])
+    real = recompute.CallInPieces.currents
+    monkeypatch.setattr(recompute.CallInPieces, "currents", lambda *given: (seen.append(real(*given).clone()), real(*given))[1])
     results(layer(input="spikes", recompute=True), spikes_in())
     half, width = len(seen) // 2, -(-NEURONS // 32)
     assert half == 3 * width
@@ -102,12 +102,12 @@ def test_without_a_bias(recompute):
 @pytest.mark.parametrize("recompute", [False, True])
 def test_parameters_in_short_formats(dtype, recompute):
     x = spikes_in().to(dtype)
-    found = results(layer(dtype, recompute=recompute, input="spikes"), x)
+    actual = results(layer(dtype, recompute=recompute, input="spikes"), x)
     plain = layer(dtype)
     currents = torch.nn.functional.linear(x, plain.linear.weight)
-    assert torch.equal(found[0], lif(currents, shift=plain.linear.bias).spikes.double())
+    assert torch.equal(actual[0], lif(currents, shift=plain.linear.bias).spikes.double())
     exact = results(layer(dtype).double(), x.double())
-    assert all(relative(a, b) <= TOLERANCE["bf16"] for a, b in zip(found[1:], exact[1:], strict=True))
+    assert all(relative(a, b) <= TOLERANCE["bf16"] for a, b in zip(actual[1:], exact[1:], strict=True))
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -130,7 +130,7 @@ def test_any_number_of_dims_and_any_strides(recompute):
     assert torch.equal(module(x.transpose(0, 1).contiguous().transpose(0, 1)), expected)
 
 
-# -- what is kept ----------------------------------------------------------------------------------------------------------
+# -- what is saved ---------------------------------------------------------------------------------------------------------
 
 
 def saved_bytes(module, x) -> int:
@@ -173,6 +173,6 @@ def test_the_input_need_not_live_until_backward():
     module, x = layer(recompute=True, input="spikes"), spikes_in()
     spikes = module(x)
     expected = results(layer(), spikes_in())[2]
-    x.zero_()  # an input that had been kept would be missed
+    x.zero_()  # if backward needed the input itself, its results would differ
     spikes.backward(UPSTREAM)
     assert relative(module.linear.weight.grad, expected) <= 1e-6

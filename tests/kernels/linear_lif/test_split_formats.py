@@ -67,10 +67,10 @@ def test_what_is_not_finite_stays_alone(name, bad):
     first, *others = (part.float() for part in FORMATS[name].split(matrix).parts)
     assert first[1, 2].isnan() if bad != bad else first[1, 2] == bad
     assert all(other[1, 2] == 0 for other in others)
-    found, expected = joined(FORMATS[name].split(matrix)), joined(FORMATS[name].split(clean))
-    assert torch.equal(found[[0, 2]], expected[[0, 2]])
-    found[1, 2] = clean[1, 2]
-    assert (found - clean).abs().max() <= 2.0**-8 * clean.abs().max()
+    actual, expected = joined(FORMATS[name].split(matrix)), joined(FORMATS[name].split(clean))
+    assert torch.equal(actual[[0, 2]], expected[[0, 2]])
+    actual[1, 2] = clean[1, 2]
+    assert (actual - clean).abs().max() <= 2.0**-8 * clean.abs().max()
 
 
 def test_the_largest_numbers_do_not_become_infinite():

@@ -9,7 +9,7 @@ from support.linear_layers import (
     BATCH,
     INPUTS,
     TIMES,
-    nothing_kept,  # noqa: F401 a fixture of every test
+    empty_cache,  # noqa: F401 a fixture of every test
     relative,
     spikes_in,
 )
@@ -84,16 +84,16 @@ def test_it_is_the_network_of_float64(tier, recompute):
     module = stack(tier=tier, emulate=tier is not None, recompute=recompute)
     exact = copy.deepcopy(module).double()
     assert torch.equal(module(spikes_in()).double(), exact(spikes_in().double()))
-    for found, expected in zip(gradients(module, spikes_in()), gradients(exact, spikes_in().double()), strict=True):
-        assert relative(found, expected) <= 5e-6
+    for actual, expected in zip(gradients(module, spikes_in()), gradients(exact, spikes_in().double()), strict=True):
+        assert relative(actual, expected) <= 5e-6
 
 
 def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch):
     """What torch does to them where nobody tells it not to."""
     exact = gradients(stack().double(), spikes_in().double())
     monkeypatch.setattr(operator, "GRADIENT_TYPES_ARE_FREE", False)
-    found = gradients(stack(tier="fp32", emulate=True), spikes_in())
-    assert relative(found[0], exact[0]) > 1e-4
+    actual = gradients(stack(tier="fp32", emulate=True), spikes_in())
+    assert relative(actual[0], exact[0]) > 1e-4
 
 
 def test_where_torch_would_round_gradients_spikes_are_not_short(monkeypatch, multiplied):
@@ -109,8 +109,8 @@ def test_compiled_it_is_the_same(tier):
     torch._dynamo.reset()
     plain = gradients(stack(tier=tier, emulate=tier is not None), spikes_in())
     compiled = stack(tier=tier, emulate=tier is not None)
-    for expected, found in zip(plain, gradients(torch.compile(compiled, fullgraph=True), spikes_in()), strict=True):
-        assert relative(found, expected) <= 5e-6
+    for expected, actual in zip(plain, gradients(torch.compile(compiled, fullgraph=True), spikes_in()), strict=True):
+        assert relative(actual, expected) <= 5e-6
 
 
 def test_hidden_spikes_are_kept_in_bits(monkeypatch):

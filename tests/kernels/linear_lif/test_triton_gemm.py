@@ -9,7 +9,8 @@ triton = pytest.importorskip("triton")
 
 
 from support import sass, tensor_core
-from support.gpuless import driver, run_interpreted  # noqa: F401 a fixture
+from support.gpuless import QUICK, SLOW, driver, run_interpreted  # noqa: F401 a fixture
+from support.slow import representatives
 
 from snnbench.kernels.linear_lif import triton_gemm
 from snnbench.kernels.linear_lif.split_formats import FORMATS
@@ -17,13 +18,14 @@ from snnbench.kernels.linear_lif.split_formats import FORMATS
 CASES = Path(__file__).with_name("interpreted.py")
 
 
-def test_in_the_interpreter():
-    run_interpreted(CASES)
+@pytest.mark.parametrize("marked", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_in_the_interpreter(marked):
+    run_interpreted(CASES, marked)
 
 
 @pytest.mark.usefixtures("driver")
 @pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", representatives(FORMATS, quick=(2,)))  # bf16-triple: all three parts
 def test_the_machine_code(name, tmp_path):
     """Products run on tensor cores (HGMMA) out of shared memory that is filled asynchronously, and nothing is spilled."""
     form = FORMATS[name]
