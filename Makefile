@@ -51,8 +51,8 @@ test: $(VENV)/.kernels
 test-all: $(VENV)/.kernels
 	$(PYTEST)
 
-# Of the full matrices, those that .ci/run runs after `make test`: frameworks in the sandbox, compiled frameworks, compiled kernels.
-SLOW_IN_CI := tests/worker tests/adapters/base tests/compile
+# Of the full matrices, those that .ci/run runs after `make test`: frameworks in the sandbox, compiled frameworks, kernels.
+SLOW_IN_CI := tests/worker tests/adapters/base tests/compile tests/kernels
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) -m slow $(SLOW_IN_CI)
 

@@ -10,10 +10,15 @@ os.environ |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PR
 import signal
 
 import pytest
+from hypothesis import settings
 from support.command_line import Snnbench
 
 # What a shell starts in the background ignores Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# An example may take long where other tests have the cores.
+settings.register_profile("shared cores", deadline=None)
+settings.load_profile("shared cores")
 
 
 @pytest.fixture

@@ -76,20 +76,20 @@ def default_home(executor: Executor = LocalExecutor()) -> Home:
 
 
 def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Executor = LocalExecutor()) -> Inventory:
-    """Ask for every installed adapter and those in `files`, which win over installed ones of the same name.
+    """Ask about installed adapters and those in `files`, which win over installed ones of the same name.
 
     One worker is asked in each environment, and one for each adapter that is not of this project: it may hang, crash or exit.
+    Of this project's adapters only those that the inquiry names are asked; of the others no more than the name is known.
     An adapter is at home in the default environment if its framework is installed there, else in the one made for it. An
     adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status. Raises
     RuntimeError if the default environment gives no answer.
     """
-    installed = list(references().values())
-    ours = tuple(reference for reference in installed if reference in BUILT_IN.values())
-    answer = _answer(replace(inquiry, references=ours), executor)
-    inventory = Inventory(_home(answer, executor))
+    asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
+    answer = _answer(replace(inquiry, references=asked), executor)
+    inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()})
+    strangers = [*(reference for reference in references().values() if reference not in BUILT_IN.values()), *files]
     refusals: dict[str, dict[str, str]] = {}
-    strangers = [_ask_stranger(reference, inquiry, executor) for reference in [*installed, *files] if reference not in ours]
-    for entry in [*answer["adapters"], *strangers]:
+    for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
         _add(inventory, refusals, entry, "default")
     for own in known().values():
         lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]

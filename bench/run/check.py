@@ -67,7 +67,8 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     The second result names the adapters that are left out because they are not installed.
     """
     files = adapter_files(given)
-    inventory = take_inventory(files, Inquiry(frameworks=tuple(names or ["all"]), points=tuple(points)))
+    frameworks = tuple(names) or (() if files else ("all",))
+    inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
     adapters = inventory.adapters
     if not names:
         there = [adapter for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]

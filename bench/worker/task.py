@@ -64,6 +64,10 @@ class Inquiry:
     frameworks: tuple[str, ...] | None = ()
     points: tuple[Case, ...] = ()
 
+    def is_about(self, name: str) -> bool:
+        """Whether `frameworks` names a variant of the adapter `name`."""
+        return self.frameworks is None or any(text.partition(":")[0] in (name, "all") for text in self.frameworks)
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""
         return {**asdict(self), "points": [point.as_dict() for point in self.points]}

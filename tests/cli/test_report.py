@@ -3,9 +3,8 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,15 @@ from support.synthetic import rounds
 from snnbench.experiment.config import load_config
 from snnbench.records.store import ResultFolder
 from snnbench.report.page.reproduce import result_set
+from snnbench.report.plots import DRAWING
 
-COMMAND = Path(sys.executable).with_name("snnbench")
 QUICKSTART = ROOT / "results" / "quickstart"
 
 
-def report(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([COMMAND, "report", *map(str, arguments)], capture_output=True, text=True, check=False)
+@pytest.fixture
+def report(snnbench):
+    """Runs the verb in this process."""
+    return partial(snnbench, "report")
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def folder(tmp_path) -> Path:
     return tmp_path / "one"
 
 
-def test_json_and_csv_say_the_same_and_write_nothing(folder):
+def test_json_and_csv_say_the_same_and_write_nothing(report, folder):
     before = sorted(folder.rglob("*"))
     document = json.loads(report(folder, "--format", "json").stdout)
     lines = list(csv.DictReader(io.StringIO(report(folder, "--format", "csv").stdout)))
@@ -41,9 +42,11 @@ def test_json_and_csv_say_the_same_and_write_nothing(folder):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_plots_are_written_beside_the_report(folder, tmp_path):
+def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypatch):
+    for suffix in (".png", ".pdf"):  # drawn for real in tests/report/test_plots.py
+        monkeypatch.setitem(DRAWING, suffix, lambda spec: b"")
     done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     found = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
     assert found == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
@@ -51,17 +54,17 @@ def test_plots_are_written_beside_the_report(folder, tmp_path):
     assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
 
 
-def test_several_folders_are_one_report(folder, tmp_path):
+def test_several_folders_are_one_report(report, folder, tmp_path):
     for record in rounds("norse", neurons=97, machine="m2"):
         ResultFolder(tmp_path / "two").write_record(record)
     done = report(folder, tmp_path / "two", "--out", tmp_path / "out")
-    assert done.returncode == 0 and "norse" in done.stdout
+    assert done.exit_code == 0 and "norse" in done.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<h1>one + two</h1>" in page and "2 machines: their times are never ranked together." in page
     assert "To measure it again: one" in page and "To measure it again: two" in page
 
 
-def test_the_terminal_has_bars_as_long_as_the_times(folder):
+def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
     lines = report(folder, "--out", folder / "out").stdout.splitlines()
     bars = {name: next(line for line in lines if f" {name} " in line).count("█") for name in ("jax", "torch")}
     assert bars == {"jax": 6, "torch": 12}
@@ -74,9 +77,9 @@ def test_the_terminal_has_bars_as_long_as_the_times(folder):
         (["--published", "nothing.csv"], "--published nothing.csv: cannot be read: No such file or directory"),
     ],
 )
-def test_a_mistake_is_one_sentence(folder, arguments, sentence):
+def test_a_mistake_is_one_sentence(report, folder, arguments, sentence):
     done = report(folder, *arguments)
-    assert done.returncode == 2 and done.stderr.strip().endswith(sentence) and "Traceback" not in done.stderr
+    assert done.exit_code == 2 and done.stderr.strip().endswith(sentence) and "Traceback" not in done.stderr
 
 
 def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):

@@ -1,9 +1,6 @@
 """`snnbench compare`: what became worse is found, on the same machine and across machines, and nothing else is."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from support.synthetic import rounds, unmeasured
@@ -13,50 +10,49 @@ from snnbench.records.compare import compare
 from snnbench.records.rows import rows_of
 from snnbench.records.store import ResultFolder
 
-COMMAND = Path(sys.executable).with_name("snnbench")
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
 
 
 def records(speed=1.0, machine="m1", without=(), **changed):
     """Three frameworks; `changed` is a factor on one's time."""
-    found = []
+    made = []
     for name, step in STEPS.items():
         if name not in without:
-            found += rounds(name, step=step * speed * changed.get(name, 1.0), neurons=97, machine=machine)
-    return found
+            made += rounds(name, step=step * speed * changed.get(name, 1.0), neurons=97, machine=machine)
+    return made
 
 
-def found(base, new, **options):
+def compared(base, new, **options):
     comparison = compare(rows_of(base), rows_of(new), **options)
     return [(one.case.split()[0], one.what, one.verdict) for one in comparison.findings], comparison
 
 
 def test_the_same_again_is_nothing():
-    findings, comparison = found(records(), records())
+    findings, comparison = compared(records(), records())
     assert (findings, comparison.cases, comparison.timed, comparison.times) == ([], 3, 3, "absolute")
 
 
 def test_slower_and_faster_on_the_same_machine():
-    findings, _ = found(records(), records(torch=1.2, jax=0.7))
+    findings, _ = compared(records(), records(torch=1.2, jax=0.7))
     assert findings == [("jax", "step", "better"), ("torch", "step", "worse")]
-    assert found(records(), records(torch=1.2), factor=1.5)[0] == []
+    assert compared(records(), records(torch=1.2), factor=1.5)[0] == []
 
 
 def test_a_slower_machine_is_not_a_slower_framework():
-    findings, comparison = found(records(), records(speed=7.3, machine="m2"))
+    findings, comparison = compared(records(), records(speed=7.3, machine="m2"))
     assert (findings, comparison.timed, comparison.times) == ([], 3, "relative")
 
 
 @pytest.mark.parametrize("machine", ["m1", "m2"])
 def test_a_framework_that_falls_behind_the_others_is_found_on_any_machine(machine):
-    findings, _ = found(records(), records(speed=7.3, machine=machine, norse=9.0), relative=True)
+    findings, _ = compared(records(), records(speed=7.3, machine=machine, norse=9.0), relative=True)
     assert ("norse", "step, relative to the others", "worse") in findings
     assert not any(name != "norse" and verdict == "worse" for name, _, verdict in findings)
 
 
 def test_a_time_that_is_gone_is_found():
     lost = [one.model_copy(update={"parts": {k: v for k, v in one.parts.items() if k != "step"}}) for one in records()]
-    findings, _ = found(records(), lost)
+    findings, _ = compared(records(), lost)
     assert findings == [(name, "step", "worse") for name in STEPS]
 
 
@@ -75,7 +71,7 @@ def test_rounds_that_disagree_are_ambiguous_not_worse():
         samples = one.parts["step"].samples
         samples.wall = [0.0028 if one.round else 0.0018] * 20
         wild.append(one)
-    assert ("jax", "step", "ambiguous") in found(records(), wild)[0]
+    assert ("jax", "step", "ambiguous") in compared(records(), wild)[0]
 
 
 def test_a_status_a_proof_a_missing_case():
@@ -85,7 +81,7 @@ def test_a_status_a_proof_a_missing_case():
         unmeasured("torch", "oom_host", neurons=97),
         *rounds("spyx", step=0.002, neurons=97),
     ]
-    assert set(found(base, new)[0]) == {
+    assert set(compared(base, new)[0]) == {
         ("jax", "case", "worse"),
         ("torch", "status", "worse"),
         ("spyx", "status", "better"),
@@ -94,7 +90,7 @@ def test_a_status_a_proof_a_missing_case():
     for one in unproved:
         if one.case["framework"] == "torch":
             one.proof = None
-    assert found(records(), unproved)[0] == [("torch", "proof", "worse")]
+    assert compared(records(), unproved)[0] == [("torch", "proof", "worse")]
 
 
 def test_memory_whatever_the_machine():
@@ -103,14 +99,14 @@ def test_memory_whatever_the_machine():
         if one.case["framework"] == "torch" and one.memory:
             one.memory["step"] |= {"peak_bytes": 64 << 20}
             one.memory["forward"] |= {"peak_bytes": one.memory["forward"]["peak_bytes"] + 4096}
-    assert found(records(), heavier)[0] == [("torch", "memory of step", "worse")]
+    assert compared(records(), heavier)[0] == [("torch", "memory of step", "worse")]
 
 
 def test_sets_of_several_machines():
     both = records() + records(machine="m2")
-    assert found(both, both)[0] == []
+    assert compared(both, both)[0] == []
     with pytest.raises(ConfigError, match="the second set is of several machines"):
-        found(records(), both)
+        compared(records(), both)
 
 
 @pytest.fixture
@@ -127,9 +123,9 @@ def folders(tmp_path):
 
 
 @pytest.mark.parametrize("new, code", [("same", 0), ("slow", 5), ("other", 6), ("nothing", 2)])
-def test_exit_codes(folders, new, code):
-    done = subprocess.run([COMMAND, "compare", "base", new, "--json"], cwd=folders, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
+def test_exit_codes(snnbench, folders, new, code):
+    done = snnbench("compare", folders / "base", folders / new, "--json")
+    assert done.exit_code == code, done.stderr
     assert "Traceback" not in done.stderr
     if code != 2:
         document = json.loads(done.stdout)

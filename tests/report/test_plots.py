@@ -26,10 +26,10 @@ def test_the_printed_coverage_map_has_every_case(examples):
 
 def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
     kinds = {}
-    for found in figures_of(examples):
-        found.panels = found.panels[:1]
-        for name, content in drawn(examples, [found]):
-            kinds.setdefault(found.id, {})[name.rsplit(".", 1)[1]] = content
+    for each in figures_of(examples):
+        each.panels = each.panels[:1]
+        for name, content in drawn(examples, [each]):
+            kinds.setdefault(each.id, {})[name.rsplit(".", 1)[1]] = content
     assert set(kinds) == {f.id for f in figures_of(examples) if f.panels} and len(kinds) == len(FIGURES) - 1  # no natives
     for id, files in kinds.items():
         assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id
@@ -37,7 +37,7 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
 
 
 def test_a_specification_for_print_is_whole(examples):
-    for found in figures_of(examples):
-        for panel in found.panels[:3]:
-            text = json.dumps(paper_spec(found, panel, examples))
-            assert '"$' not in text.replace('"$schema"', ""), (found.id, text[text.index('"$') :][:40])
+    for each in figures_of(examples):
+        for panel in each.panels[:3]:
+            text = json.dumps(paper_spec(each, panel, examples))
+            assert '"$' not in text.replace('"$schema"', ""), (each.id, text[text.index('"$') :][:40])

@@ -7,11 +7,11 @@ from snnbench.report.theme import DASHES, INKS, PALETTES, SHAPES, looks, styles
 
 
 def test_colour_shape_and_dashes_keep_fifty_variants_apart():
-    found = styles([f"v{i}" for i in range(50)])
+    known = styles([f"v{i}" for i in range(50)])
     for theme in PALETTES:
-        assert len({(s[theme], s["shape"]) for s in found.values()}) == 50
+        assert len({(s[theme], s["shape"]) for s in known.values()}) == 50
     assert len(set(map(len, (PALETTES["light"], SHAPES, DASHES)))) == 3
-    assert looks(["v3"], found, "dark")["colours"] == [PALETTES["dark"][3]]
+    assert looks(["v3"], known, "dark")["colours"] == [PALETTES["dark"][3]]
 
 
 SEEN_AS = {

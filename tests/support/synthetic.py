@@ -103,7 +103,7 @@ def example() -> list[Record]:
 def many(cases: int = 2000) -> list[Record]:
     """At least this many cases: twenty variants at a hundred conditions."""
     names = [(name, mode) for name in "abcdefghij" for mode in ("eager", "compile")]
-    found = []
+    records = []
     for index in range(-(-cases // len(names))):
         neurons, steps, precision = (
             128 << index % 5,
@@ -113,5 +113,5 @@ def many(cases: int = 2000) -> list[Record]:
         for place, (name, mode) in enumerate(names):
             sizes = {"neurons": neurons, "time_steps": steps, "precision": precision, "mode": mode}
             step = 1e-7 * steps * (neurons + 100 * place)
-            found.append(record(f"framework-{name}", step=step, **sizes))
-    return found
+            records.append(record(f"framework-{name}", step=step, **sizes))
+    return records

@@ -22,12 +22,12 @@ def test_every_number_of_a_figure_is_that_of_the_csv(source, examples):
     table = read_results([ROOT / "results" / "quickstart"]).table if source == "quickstart" else examples
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     compared = 0
-    for found in figures_of(table):
-        for panel in found.panels:
+    for each in figures_of(table):
+        for panel in each.panels:
             for point, drawn_point in zip(panel.points, panel.data(table), strict=True):
                 for name, column in panel.fields.items():
                     written = lines[point["row"]][column]
-                    assert written == ("" if drawn_point[name] is None else str(drawn_point[name])), (found.id, column)
+                    assert written == ("" if drawn_point[name] is None else str(drawn_point[name])), (each.id, column)
                     compared += 1
                 if "row" in point:
                     assert drawn_point["variant"].startswith(lines[point["row"]]["framework"])
@@ -53,37 +53,35 @@ def test_only_what_differs_in_nothing_but_the_framework_shares_a_panel():
                 for name in ("torch", "jax"):
                     records += rounds(name, neuron=NEURONS[neuron], machine=machine, neurons=size)
     table = table_of(records)
-    for found in figures_of(table):
-        for panel in found.panels:
+    for each in figures_of(table):
+        for panel in each.panels:
             entries = [table.entries[point["row"]] for point in panel.points if "row" in point]
             for axis in ("neuron", "machine"):
-                assert len({entry.parts[axis] for entry in entries}) <= 1, found.id
-            if found.id == "memory":
+                assert len({entry.parts[axis] for entry in entries}) <= 1, each.id
+            if each.id == "memory":
                 assert len({entry.values["memory_meaning"] for entry in entries}) == 1
 
 
 def test_tutorials_networks_are_in_their_own_figure_only():
-    records = [
-        found for name in ("torch", "jax") for neuron in (NEURONS["soft"], NATIVE) for found in rounds(name, neuron=neuron)
-    ]
+    records = [each for name in ("torch", "jax") for neuron in (NEURONS["soft"], NATIVE) for each in rounds(name, neuron=neuron)]
     table = table_of(records)
     apart = {entry.index for entry in table.entries if entry.native}
     assert len(apart) == 2
-    for found in figures_of(table):
-        rows = {point["row"] for panel in found.panels for point in panel.points if "row" in point}
-        assert rows <= apart if found.id == "natives" else not rows & apart, found.id
+    for each in figures_of(table):
+        rows = {point["row"] for panel in each.panels for point in panel.points if "row" in point}
+        assert rows <= apart if each.id == "natives" else not rows & apart, each.id
     (panel,) = figure(table, "natives").panels
     assert len(panel.points) == 2
 
 
 def test_what_has_nothing_to_show_says_why():
     for records in ([], [unmeasured("torch", "crash")]):
-        for found in figures_of(table_of(records)):
-            assert not found.panels and found.missing.endswith("."), found.id
+        for each in figures_of(table_of(records)):
+            assert not each.panels and each.missing.endswith("."), each.id
     one = figures_of(table_of(rounds("torch")))
-    left_out = {found.id for found in one if not found.panels}
+    left_out = {each.id for each in one if not each.panels}
     assert left_out == {"scaling", "pareto", "launch", "natives"}
-    assert all(panel.points for found in one for panel in found.panels)
+    assert all(panel.points for each in one for panel in each.panels)
 
 
 def test_a_refused_time_is_nowhere():
@@ -91,9 +89,9 @@ def test_a_refused_time_is_nowhere():
         [*rounds("torch"), record("norse", "implausible", "too fast"), record("spyx", "check_failed", "wrong", passed=False)]
     )
     wrong = {entry.index for entry in table.entries if entry.row.status != "ok"}
-    for found in figures_of(table):
-        rows = {point["row"] for panel in found.panels for point in panel.points if "row" in point}
-        assert not rows & wrong or found.id == "proof", found.id
+    for each in figures_of(table):
+        rows = {point["row"] for panel in each.panels for point in panel.points if "row" in point}
+        assert not rows & wrong or each.id == "proof", each.id
 
 
 def test_growth_is_fitted_and_the_lead_changes_where_the_lines_cross():

@@ -15,13 +15,13 @@ def test_published_figures_are_marked_and_never_ranked(examples):
     assert len(theirs) > 1000 and sum(one.nominal for one in theirs) > 100
     records = [r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)]
     table = table_of(records)
-    *_, found = figures_of(table, theirs)
-    assert found.id == "published" and found.panels
-    for panel in found.panels:
+    *_, beside = figures_of(table, theirs)
+    assert beside.id == "published" and beside.panels
+    for panel in beside.panels:
         points = panel.data(table)
         assert {point["ours"] for point in points} == {True, False}
         assert all(point["hardware"] and point["source"] for point in points if not point["ours"])
-    assert any(point.get("nominal") for panel in found.panels for point in panel.points)
+    assert any(point.get("nominal") for panel in beside.panels for point in panel.points)
     *_, none = figures_of(examples, theirs)
     assert not none.panels and none.missing
 

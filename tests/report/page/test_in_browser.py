@@ -31,9 +31,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def pages(tmp_path_factory, quick_intervals, examples):
 
 
 class Visit:
-    """A page that is open; what it complains about and asks for is kept in `heard`."""
+    """A page that is open; what it complains about and asks for is in `heard`."""
 
     def __init__(self, browser, url: str, width: int = 1400, scheme: str = "light", before=lambda page: None):
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
@@ -178,9 +178,9 @@ def test_the_look_sees_what_is_wrong(visit):
       document.querySelector("main").insertAdjacentHTML("beforeend", '<div style="width: 3000px; height: 1px"></div>');
     }"""
     seen.page.evaluate(spoil)
-    found = "\n".join(seen.page.evaluate(LOOK, [1400, "dark"]))
+    faults = "\n".join(seen.page.evaluate(LOOK, [1400, "dark"]))
     for fault in ("overlaps", "is empty", "is cut", "wider than the window", "is not dark"):
-        assert fault in found, found
+        assert fault in faults, faults
 
 
 def test_filters_and_links(visit, pages):

@@ -8,9 +8,9 @@ from snnbench.report.tables.markdown import memory_text
 
 
 def weighed(framework, most, passed=True, **case):
-    found = record(framework, passed=passed, reason="not the same network", **case)
-    figures = {p: {"peak_bytes": 1 << 30, "extra_bytes": most >> i, "reserved_bytes": None} for i, p in enumerate(found.memory)}
-    return found.model_copy(update={"memory": figures})
+    made = record(framework, passed=passed, reason="not the same network", **case)
+    figures = {p: {"peak_bytes": 1 << 30, "extra_bytes": most >> i, "reserved_bytes": None} for i, p in enumerate(made.memory)}
+    return made.model_copy(update={"memory": figures})
 
 
 def test_rows_are_sorted_and_the_sentence_compares_with_another_framework():

@@ -17,8 +17,8 @@ def record(framework="numpy", neuron=None, device="cpu", precision="fp32", statu
     case = {**RECORD["case"], "framework": framework, "device": device, "precision": precision}
     case["neuron"] = {"native": True} if neuron == "native" else {**case["neuron"], **({"reset": neuron} if neuron else {})}
     known = {"facts": {**RECORD["facts"], "state_dtype": state}} if status == "ok" else {"parts": {}, "proof": None, "facts": {}}
-    found = Record.model_validate({**RECORD, **known, "case": case, "status": status, "reason": reason, **changes})
-    return found.model_copy(update={"case_id": found.typed_case.id})
+    made = Record.model_validate({**RECORD, **known, "case": case, "status": status, "reason": reason, **changes})
+    return made.model_copy(update={"case_id": made.typed_case.id})
 
 
 def matrix(*records) -> str:
@@ -39,9 +39,9 @@ def test_a_cell_names_what_was_proved_and_where_the_state_is_longer_than_asked()
 
 def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
     def sized(neurons, **fields):
-        found = record(**fields)
-        found = found.model_copy(update={"case": {**found.case, "neurons": neurons}})
-        return found.model_copy(update={"case_id": found.typed_case.id})
+        made = record(**fields)
+        made = made.model_copy(update={"case": {**made.case, "neurons": neurons}})
+        return made.model_copy(update={"case_id": made.typed_case.id})
 
     refused = sized(97, precision="bf16", status="unsupported", reason="no <b>bf16</b> here")
     text = matrix(sized(31), sized(97), sized(31, precision="bf16"), refused)
