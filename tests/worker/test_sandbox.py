@@ -9,6 +9,7 @@ from snnbench.adapters import registry
 from snnbench.environments.recipes import load_recipes
 from snnbench.executors.launch import launch
 from snnbench.executors.surroundings import worker_environment
+from snnbench.worker.task import Inquiry
 
 SWALLOWED = """
 from contextlib import suppress
@@ -69,7 +70,7 @@ Path(__file__).with_name("imported").write_text(" ".join(imported))
 def error_of(tmp_path, attempt, timeout=30):
     """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
     (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
-    job = {"references": [f"{tmp_path / 'mine.py'}:Mine"], "cases": []}
+    job = Inquiry((f"{tmp_path / 'mine.py'}:Mine",)).as_dict()
     outcome = launch("describe", job, tmp_path / "scratch", timeout, 4 << 30, worker_environment("cpu", 1))
     return outcome.answer("describe")["adapters"][0]["error"]
 

@@ -8,6 +8,7 @@ from snnbench.adapters import registry
 from snnbench.adapters.base.fingerprint import HERE, files_of, source_hash
 from snnbench.executors.launch import launch
 from snnbench.executors.surroundings import worker_environment
+from snnbench.worker.task import Inquiry
 
 DERIVED = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly.py", "rockpool-jax": "base/jax_program.py"}
 
@@ -36,7 +37,7 @@ def test_a_changed_base_is_another_source(name, base, tmp_path):
         shutil.copytree(HERE.parent / folder, to, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
 
     def described(scratch):
-        job = {"references": [registry.BUILT_IN[name]], "cases": []}
+        job = Inquiry((registry.BUILT_IN[name],)).as_dict()
         surroundings = worker_environment("cpu", 1) | {"PYTHONPATH": str(tmp_path)}
         outcome = launch("describe", job, tmp_path / scratch, 30, 16 << 30, surroundings)
         return outcome.answer("describe")["adapters"][0]["source_sha256"]
