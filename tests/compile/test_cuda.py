@@ -126,7 +126,7 @@ def test_every_surrogate_is_straight_code(surrogate, tmp_path):
 @needs_nvrtc
 @needs_disassembler
 def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
-    """Planted: the loop that fused kernels usually are, whose stores hold up the loads."""
+    """A planted fault: a loop of single steps, as in most fused kernels, whose loads wait for the stores."""
     monkeypatch.setattr(cuda_launch, "PLANS", {})
     monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):
@@ -136,7 +136,7 @@ def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
 @needs_nvrtc
 @needs_disassembler
 def test_contraction_is_noticed(tmp_path):
-    """Planted: spikes that are not the reference's."""
+    """A planted fault: contraction, which gives other spikes than the reference."""
     with pytest.raises(AssertionError, match="contracted"):
         assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE, fma=True), tmp_path)
 
@@ -182,7 +182,7 @@ def test_reasons_why_it_cannot_run(monkeypatch):
 
 @needs_nvrtc
 def test_a_launch_goes_to_torchs_stream(monkeypatch):
-    """With a device and a driver made up, since there are none: what is called, and with what."""
+    """The calls and their arguments, with a fake device and driver."""
     import cuda.core
 
     events = []

@@ -1,6 +1,6 @@
 """What the compiler makes of the Triton kernels for sm_90, read from SASS: no GPU is needed.
 
-A kernel can be right and slow. That loads are under way together, wide and never in local memory is seen here.
+A correct kernel can be slow. These tests check that loads are in flight together and wide, and that none is from local memory.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ pytestmark = [
 
 BATCH, STEPS = 16, 100
 FEW, MANY = 256, 16384
-"""Neurons: 4096 sequences, which all lie in flight, and 262144."""
+"""Neurons: 4096 sequences, which are all in flight, and 262144."""
 
 
 class Compiled:
@@ -102,7 +102,7 @@ def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everythi
     ids=str,
 )
 def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
-    """All loads are 128 bits wide. (32 steps of one bfloat16 sequence are four of them.)"""
+    """All loads are 128 bits wide. (32 steps of one bfloat16 sequence take four loads.)"""
     launch = forward_launch(NEURONS[reset], neurons, dtype)
     compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
     body = sass.time_loop(compiled.instructions)
@@ -130,7 +130,7 @@ def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
     ids=lambda value: value.label() if isinstance(value, NeuronSpec) else str(value),
 )
 def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
-    """Currents and gradients of all steps between two checkpoints are under way together."""
+    """Currents and gradients of all steps between two checkpoints are in flight together."""
     launch = backward_launch(spec, neurons, dtype, everything)
     compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
     body = sass.time_loop(compiled.instructions)
@@ -143,8 +143,8 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
 
 @pytest.mark.parametrize(("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=(1,)))
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
-    """Loads as without, four wide stores more for each of three parts. Few sequences are one warp a processor: it may have all
-    registers."""
+    """Loads are as without parts, with four more stores for each part. With few sequences a processor runs one warp, which may
+    use all registers."""
     launch = backward_launch(NEURONS["soft"], neurons, torch.float32, parts=True)
     compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
     body = sass.time_loop(compiled.instructions)
@@ -158,7 +158,7 @@ def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
 
 @triton.jit
 def step_by_step(x, spikes, count, steps, decay, BLOCK: tl.constexpr):
-    """How the kernel should not be: it loads a step, uses it, stores."""
+    """A slow kernel: each step is loaded, used and stored before the next."""
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.zeros((BLOCK,), tl.float32)
     for t in range(steps):

@@ -21,7 +21,7 @@ UNTOUCHED = 77.0
 
 
 def guarded(like: torch.Tensor, dtype=None) -> torch.Tensor:
-    """An output with the strides of `like` inside a larger buffer, all of it filled with a number that must stay outside."""
+    """An output with the strides of `like` inside a larger buffer, filled with a number that must not change outside."""
     extent = 1 + sum((size - 1) * stride for size, stride in zip(like.shape, like.stride(), strict=True))
     buffer = torch.full((extent + 2 * GUARD,), UNTOUCHED, dtype=dtype or like.dtype)
     return buffer.as_strided(like.shape, like.stride(), GUARD)
@@ -45,7 +45,7 @@ def currents(*shape: int, dtype=torch.float32, seed: int = 0) -> torch.Tensor:
 
 
 def channel(values_from: int, x: torch.Tensor, dim: int) -> torch.Tensor:
-    """One number a channel, near 1, expanded over a step of x."""
+    """One number near 1 for each channel, expanded over a step of x."""
     shape = [1] * (x.dim() - 1)
     shape[dim] = x.shape[1:][dim]
     values = 1 + 0.3 * torch.randn(shape[dim], generator=torch.Generator().manual_seed(values_from))
@@ -123,7 +123,7 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
 
 
 def check_parts(whole: bool) -> None:
-    """The parts are those of splitting the gradient afterwards, beside it or in its place."""
+    """The parts equal a later split of the gradient, whether the gradient is written too or not."""
     x = currents(70, 3, 10)
     gs, gv = upstream(x), upstream(x, seed=4)
     gv[40, 0, 1], gv[69, 1, 2] = math.nan, math.inf

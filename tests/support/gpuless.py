@@ -1,4 +1,4 @@
-"""Triton without a GPU: cases in the interpreter, and what compiling asks of a driver."""
+"""Triton without a GPU: tests in the interpreter, and a driver for compiling."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ def run_interpreted(cases: Path, marked: str) -> None:
 
 
 class Driver:
-    """Stands in for the driver of a GPU where there is none: all that compiling asks for."""
+    """Replaces the driver of a GPU: it has only what compiling calls."""
 
     def get_current_target(self):
         return GPUTarget("cuda", 90, 32)

@@ -12,7 +12,7 @@ from snnbench.kernels.linear_lif.split_formats import TIERS
 
 TIMES, BATCH, INPUTS, NEURONS = 70, 3, 45, 33
 TOLERANCE = {None: 2e-6, "fp32": 2e-6, "fp32-pair": 2e-6, "tf32": 0.1, "bf16": 0.3}
-"""Of gradients against float64, relative L2: a spike that differs, in the short tiers, changes all that follows."""
+"""Relative L2 error of gradients against float64. In short tiers single spikes differ, which changes all later steps."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ UPSTREAM = torch.randn(TIMES, BATCH, NEURONS, generator=torch.Generator().manual
 
 
 def results(module, x):
-    """(spikes, gradients by x, weight and bias) in float64."""
+    """Spikes and gradients by x, weight and bias, in float64."""
     x = x.detach().clone().requires_grad_()
     spikes = module(x)
     spikes.backward(UPSTREAM.to(spikes))

@@ -25,7 +25,7 @@ _USAGE = re.compile(r"Function\s+([\w$.]+):\s+REG:(\d+)\s+STACK:(\d+)\s+SHARED:(
 class Instruction:
     address: int
     predicate: str | None
-    """`P0`, `!P0`, …: what decides whether it runs; None: it always does."""
+    """The predicate, `P0`, `!P0`, …, that decides whether it runs; None: it always runs."""
     opcode: str
     """Without modifiers: `LDG`."""
     modifiers: tuple[str, ...]
@@ -48,7 +48,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one function takes, from `cuobjdump -res-usage`: registers a thread, and bytes."""
+    """The resources of one function, from `cuobjdump -res-usage`: registers for each thread, and bytes."""
 
     registers: int
     stack: int
@@ -205,7 +205,7 @@ def loads_in_flight(body: list[Instruction]) -> int:
 
 
 def uses_local_memory(instructions: list[Instruction]) -> bool:
-    """Whether registers were spilled, or arrays kept in local memory."""
+    """Whether registers were spilled or arrays are in local memory."""
     return _has(instructions, LOCAL)
 
 

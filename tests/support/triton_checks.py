@@ -28,7 +28,7 @@ def rounding_to_bfloat16(monkeypatch):
 
 
 def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None) -> Forward:
-    """A call that writes everything; what is written starts as NaN, or 255, where something wrong would stay."""
+    """A call that writes everything. Outputs start as NaN or 255, so that unwritten elements are noticed."""
     *outer, last = currents.shape
     spikes = (
         torch.full((*outer, (last + 7) // 8), 255, dtype=torch.uint8)
@@ -51,7 +51,7 @@ def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=N
 
 
 def twin(call, dtype=None):
-    """The call with its own copies of what is written; tensors of `dtype` if given."""
+    """The call with copies of all tensors, in `dtype` if given."""
     copies = {}
     for field in fields(call):
         value = getattr(call, field.name)
@@ -64,7 +64,7 @@ def twin(call, dtype=None):
 
 
 def check_forward(call: Forward) -> Forward:
-    """Spikes, trace, final state and checkpoints are the reference's, bit for bit. Returns the call, run."""
+    """Runs the call; spikes, trace, final state and checkpoints must have the reference's bits. Returns the call."""
     expected = twin(call)
     reference.forward(expected)
     launch.forward(call)
@@ -75,7 +75,7 @@ def check_forward(call: Forward) -> Forward:
 
 
 def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch.float32) -> Backward:
-    """The backward pass of a forward one that was run, with all gradients given and all results asked for."""
+    """The backward pass of a forward pass that was run, with all gradients given and all results requested."""
     torch.manual_seed(seed)
     x = done.currents
     inner = [torch.full(x.shape[1:], math.nan) for _ in range(3)]
@@ -98,7 +98,7 @@ def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch
 
 
 def check_backward(call: Backward, limit=1e-6) -> None:
-    """Results are those of the reference in float64, to a relative L2 distance of `limit`."""
+    """Runs the call; results must agree with the reference in float64, to a relative L2 distance of `limit`."""
     exact = twin(call, torch.float64)
     reference.backward(exact)
     launch.backward(call)

@@ -15,7 +15,7 @@ ANSWER = 'extern "C" int answer() { return 41 + ONE; }\n'
 
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
-    """An empty cache, and nothing remembered of other tests; what is learnt here is forgotten again."""
+    """An empty cache folder, and empty caches in memory, before and after the test."""
     remembered = (cpp.compiler, cpp.unusable, cpp.library, cpp_launch._compiled, backends.unavailable)
 
     def forget():
@@ -78,7 +78,7 @@ def test_a_compiler_that_fails_is_quoted(fresh, tmp_path, monkeypatch):
 
 
 def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
-    """A multiply-add rounds once where the reference rounds twice: the check of the bits must see it."""
+    """A multiply-add rounds once where the reference rounds twice, so a comparison of bits must fail."""
     x = 0.4 * torch.randn(67, 3, 97, generator=torch.Generator().manual_seed(0)) + 0.1
 
     def traces_differ():

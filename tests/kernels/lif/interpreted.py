@@ -44,7 +44,7 @@ COMBINATIONS = [
     ("number", "reset", "detached"), representatives([(i, *c) for i, c in enumerate(COMBINATIONS)], quick=(1, 3, 5))
 )
 def test_resets_and_surrogates_with_everything_optional(number, reset, detached):
-    """One step more than a chunk; every surrogate meets some reset."""
+    """33 steps are one more than a chunk. Every surrogate is tested with one of the resets."""
     spec = NeuronSpec(reset, detached, 0.9, 0.8, SURROGATES[number % len(SURROGATES)], 1.5)
     x = currents(33, 3, 5)
     state, scale, shift = torch.randn(3, 5), torch.rand(5) + 0.5, torch.randn(5) / 10
@@ -87,7 +87,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", representatives(LAYOUTS, quick=(0, 2)))
 def test_memory_orders(layout):
-    """Inputs as they lie; gradients lie unlike the currents."""
+    """Currents of any strides, with gradients of other strides."""
     x = LAYOUTS[layout](currents(5, 2, 3, 2, 2))
     scale = (torch.rand(3) + 0.5).view(3, 1, 1).expand(2, 3, 2, 2)
     done = check_forward(replace(forward_call(NEURONS["soft"], x, scale=scale), spikes=torch.full_like(x, 255)))
@@ -101,7 +101,7 @@ def test_expanded_gradient_is_read_in_place():
 
 @pytest.mark.parametrize("dtype", representatives([torch.float16, torch.bfloat16], quick=(1,)), ids=str)
 def test_short_formats(dtype):
-    """Spikes in the same format, bit for bit; a gradient is rounded once, when it is stored."""
+    """Spikes have the same bits; a gradient is rounded once, when it is stored."""
     done = check_forward(forward_call(NEURONS["soft"], currents(33, 2, 7, dtype=dtype), spikes_dtype=dtype))
     limit = torch.finfo(dtype).eps / 2
     check_backward(backward_call(done, grad_dtype=dtype), limit)
@@ -123,7 +123,7 @@ def test_bits_of_transposed_currents():
 
 @pytest.mark.parametrize("reset", ["soft", "soft-undecayed", "none"])
 def test_counts(reset):
-    """Thresholds that are no power of two, currents that are whole multiples of them: quotients at the edge."""
+    """Currents are multiples of a threshold that is no power of two, so that quotients lie at the edge of a count."""
     spec = NeuronSpec(reset, threshold=0.3, max_spikes=3, decay=0.5, slope=2.0)
     x = torch.cat([torch.arange(-40, 56).view(3, 2, 16) * spec.threshold, currents(20, 2, 16)])
     done = check_forward(forward_call(spec, x, spikes_dtype=torch.uint8))
@@ -135,14 +135,14 @@ def test_counts(reset):
     ("reset", "max_spikes"), [(reset, n) for reset in NEURONS for n in (1, 2) if n == 1 or not reset.startswith("hard")]
 )
 def test_nan_and_infinities(reset, max_spikes):
-    """One sequence each; the others stay what they are without them."""
+    """They stay in their own sequences."""
     x = currents(6, 1, 8)
     x[2, 0, 1], x[2, 0, 3], x[2, 0, 5], x[3, 0, 5] = math.nan, math.inf, -math.inf, math.inf
     check_forward(forward_call(NeuronSpec(reset, max_spikes=max_spikes), x))
 
 
 def test_shapes_for_many_sequences(monkeypatch):
-    """Chunks shorter than the distance of checkpoints, several sequences a thread, no loading ahead."""
+    """Chunks are shorter than between checkpoints, a thread has several sequences, and nothing is loaded ahead."""
     monkeypatch.setattr(triton_launch, "MANY_SEQUENCES", 0)
     x = currents(37, 1, 48)
     call = forward_call(NEURONS["soft"], x)
@@ -159,7 +159,7 @@ def test_wide_sequence_numbers(monkeypatch):
 
 
 def test_offsets_beyond_32_bits():
-    """Steps 2³² elements apart. (Memory that nothing touches is not taken.)"""
+    """Steps lie 2³² elements apart. (Untouched memory takes no space.)"""
     x = torch.empty(2**32 + 8, dtype=torch.float16).as_strided((2, 1, 8), (2**32, 8, 1))
     x.copy_(currents(2, 1, 8))
     call = forward_call(NEURONS["soft"], torch.zeros(2, 1, 8, dtype=torch.float16))
@@ -175,7 +175,7 @@ def parts_like(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(("shape", "whole"), representatives([((33, 5, 7), True), ((40, 2, 16), False)], quick=(1,)), ids=str)
 def test_a_gradient_split_as_it_is_written(shape, whole):
-    """The parts are those of splitting it afterwards, beside it or in its place."""
+    """The parts equal a later split of the gradient, whether the gradient is written too or not."""
     given = backward_call(check_forward(forward_call(NEURONS["soft"], currents(*shape))))
     gv = given.grad_trace
     gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
@@ -202,7 +202,7 @@ def test_parts_that_lie_in_another_order_than_the_currents():
 
 @pytest.mark.parametrize("of_input", representatives([False, True], quick=(1,)))
 def test_a_linear_layer_multiplies_what_the_neuron_split(monkeypatch, of_input):
-    """dW of the fp32 tier: the same bits as of a gradient that is split in a pass of its own."""
+    """dW of the fp32 tier has the same bits as with a gradient that is split in a separate pass."""
     torch.manual_seed(1)
     layer = LinearLIF(19, 6, tier="fp32", emulate=True, input="spikes", backend="triton")
     x, gradients = (torch.rand(35, 2, 19) < 0.4).float(), []

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(cuda_emulation.COMPILER is None, reason="needs g
 
 
 def test_contraction_is_noticed():
-    """Planted: fused multiply-adds round differently, so the potentials do."""
+    """A planted fault: fused multiply-adds round differently, so potentials differ."""
     call, expected = (
         forward_call(NeuronSpec(decay=0.9), currents(60, 4, 8)),
         forward_call(NeuronSpec(decay=0.9), currents(60, 4, 8)),

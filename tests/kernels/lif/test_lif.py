@@ -45,7 +45,7 @@ def test_cpp_has_the_bits_of_the_reference_and_the_gradients_of_float64(spec):
 
 @st.composite
 def problems(draw):
-    """Sizes, memory order and options of a call, of kinds of neurons that other tests have compiled already."""
+    """Sizes, memory order and options of a call, for kinds of neurons that other tests compile too."""
     inner = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     inner[-1] = draw(st.sampled_from([1, 7, 16, 64, 97, 300]))
     shape = [draw(st.sampled_from([1, 2, 31, 32, 33, 65])), *inner]

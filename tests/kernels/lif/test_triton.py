@@ -1,4 +1,4 @@
-"""The Triton kernels without a GPU: how work is cut, when it refuses, and its kernels in the interpreter."""
+"""The Triton kernels without a GPU: how work is divided, when the backend is unavailable, and its kernels in the interpreter."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def test_forward_shape_is_one_that_the_kernel_can_run(count, element_bytes, dens
 
 @pytest.mark.parametrize("element_bytes", [2, 4])
 def test_enough_bytes_are_under_way(element_bytes):
-    """2 MiB, or what 32 steps of all sequences are where there are fewer."""
+    """At least 2 MiB are in flight, or 32 steps of all sequences if those are fewer bytes."""
     for count in COUNTS:
         shape = triton_launch.forward_shape(count, element_bytes, dense=True, bits=False)
         under_way = count * element_bytes * shape.steps

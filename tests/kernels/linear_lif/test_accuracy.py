@@ -1,6 +1,6 @@
-"""The products of a linear layer from short operands, on a model of tensor cores, held against float64.
+"""The products of a linear layer from short operands, on a model of tensor cores, compared with float64.
 
-Every element within its tier's bound; and the fp32 tiers, over all elements, no worse than a sequential float32 sum.
+Every element must be within its tier's bound, and the fp32 tiers over all elements no worse than a sequential float32 sum.
 """
 
 from functools import lru_cache
@@ -27,7 +27,7 @@ def as_spikes(tier: str, spikes: torch.Tensor) -> Split:
 
 
 def bound(tier: str, left, right, taken, promoted=None, left_split=True):
-    """Of every element of left @ rightᵀ, left and right in float32."""
+    """The error bound of every element of left @ rightᵀ, for float32 left and right."""
     terms = left.double().abs() @ right.double().abs().t()
     form = TIERS[tier]
     floor = left.double().abs() @ (form.error_bound(right) - form.relative * right.double().abs()).t()
@@ -52,7 +52,7 @@ def forward_problem(kind, inputs):
 
 @lru_cache
 def forward_errors(kind, inputs, tier):
-    """(currents, exact currents, sequential ones)."""
+    """Currents, exact currents, and those of a sequential float32 sum."""
     spikes, weight = forward_problem(kind, inputs)
     exact = spikes.double() @ weight.double().t()
     actual = product(as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply)
@@ -72,7 +72,7 @@ def test_currents(tier, kind, inputs):
 
 
 def mismatches(currents, exact) -> int:
-    """Spikes that differ from those of float64 currents in float64, potentials and their threshold of one size."""
+    """Spikes that differ from those of float64; the threshold is as large as typical currents."""
     spec = NeuronSpec("hard", detach_reset=True, decay=0.9, threshold=rms(exact) or 1.0)
     shape = (TIMES, BATCH, NEURONS)
     actual = lif(currents.view(shape), spec, backend="reference").spikes
@@ -109,7 +109,7 @@ def test_counts_of_spikes(tier, counts):
 @pytest.mark.parametrize("kind", tensor_core.KINDS)
 @pytest.mark.parametrize("rows", [111, 3000])
 def test_gradient_by_weight(tier, kind, rows):
-    """The gradient's parts are split in rows of its transpose: one scale a neuron."""
+    """The transposed gradient is split in rows, with one scale for each neuron."""
     gradient, spikes = tensor_core.matrix(kind, 33, rows), tensor_core.spikes(rows, 29, paired=False).t().contiguous()
     split = TIERS[tier].split(gradient)
     actual = product(split, as_spikes(tier, spikes), PROMOTED, tensor_core.multiply)
@@ -124,7 +124,7 @@ def test_gradient_by_weight(tier, kind, rows):
 @pytest.mark.parametrize("kind", tensor_core.KINDS)
 @pytest.mark.parametrize("neurons", [97, 4096])
 def test_dense_products(tier, kind, neurons):
-    """The gradient by input, and what a dense input takes: both operands are split."""
+    """Both operands are split, as for the gradient by input and for dense inputs."""
     left, right = tensor_core.matrix("heavy", 40, neurons, seed=3), tensor_core.matrix(kind, 31, neurons)
     splits = TIERS[tier].split(left), TIERS[tier].split(right)
     taken = {"fp32": 6, "fp32-pair": 3}.get(tier, 1)
@@ -158,7 +158,7 @@ def test_the_model_truncates_and_finds_an_operand_that_is_missing():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_products_are_those_of_the_operands(name):
-    """What the library multiplies on a CPU is what the parts stand for."""
+    """On a CPU the library multiplies the numbers that the parts represent."""
     left, right = (
         FORMATS[name].split(tensor_core.matrix("normal", 5, 70)),
         FORMATS[name].split(tensor_core.matrix("heavy", 7, 70)),

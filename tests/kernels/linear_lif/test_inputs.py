@@ -1,4 +1,4 @@
-"""LinearLIF: what it knows of its inputs and its weights."""
+"""LinearLIF: whether inputs are spikes, and when weights are split."""
 
 import pytest
 import torch
@@ -45,7 +45,7 @@ def test_a_mark_ends_with_the_first_write_and_with_the_tensor():
 
 
 def options_of_call(monkeypatch, module, x):
-    """The options with which a call ended up."""
+    """The options of a call, with defaults filled in."""
     seen = []
     real = functional.run
     monkeypatch.setattr(functional, "run", lambda *given: (seen.append(given[0]), real(*given))[1])

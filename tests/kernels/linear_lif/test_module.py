@@ -61,7 +61,7 @@ def test_pieces_of_any_size_give_the_same(monkeypatch, tier, input, piece):
 
 
 def test_backward_multiplies_what_forward_multiplied(monkeypatch):
-    """Of the same memory, of the same pieces, with the same result: else a spike might be decided otherwise."""
+    """Both multiply the same pieces of the same memory with the same result; otherwise spikes might differ."""
     monkeypatch.setattr(recompute, "PIECE", 4096)
     monkeypatch.setattr(recompute, "LEAST", 16)
     seen = []
@@ -134,7 +134,7 @@ def test_any_number_of_dims_and_any_strides(recompute):
 
 
 def saved_bytes(module, x) -> int:
-    """Beyond the input and the parameters."""
+    """Bytes saved for backward beyond the input and the parameters."""
     saved, own = {}, {t.untyped_storage().data_ptr() for t in (x, *module.parameters())}
 
     def pack(tensor):

@@ -1,4 +1,4 @@
-"""LinearLIF in stacks: what lies between layers, and that the whole is the same network."""
+"""Stacks of LinearLIF: the tensors between layers, and the results of the whole network."""
 
 import copy
 from itertools import pairwise
@@ -31,7 +31,7 @@ def stack(**options):
 
 
 def gradients(module, x):
-    """Of every weight and bias, first layer first, in float64."""
+    """Gradients of every weight and bias, first layer first, in float64."""
     spikes = module(x)
     spikes.backward(torch.randn(TIMES, BATCH, SIZES[-1], generator=torch.Generator().manual_seed(2)).to(spikes.dtype))
     return [p.grad.double() for p in module.parameters()]
@@ -39,7 +39,7 @@ def gradients(module, x):
 
 @pytest.fixture
 def multiplied(monkeypatch):
-    """(type of the spikes that a layer was given, type of the operands that it multiplies) by forward pass."""
+    """For each forward pass (type of the input spikes, type of the operands that are multiplied)."""
     seen = []
 
     def noted(real):
@@ -89,7 +89,7 @@ def test_it_is_the_network_of_float64(tier, recompute):
 
 
 def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch):
-    """What torch does to them where nobody tells it not to."""
+    """Without `grad_dtype` torch rounds them."""
     exact = gradients(stack().double(), spikes_in().double())
     monkeypatch.setattr(operator, "GRADIENT_TYPES_ARE_FREE", False)
     actual = gradients(stack(tier="fp32", emulate=True), spikes_in())
