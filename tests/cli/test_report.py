@@ -45,6 +45,8 @@ def test_json_and_csv_say_the_same_and_write_nothing(report, folder):
 def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypatch):
     for suffix in (".png", ".pdf"):  # drawn for real in tests/report/test_plots.py
         monkeypatch.setitem(DRAWING, suffix, lambda spec: b"")
+    svg = DRAWING[".svg"]
+    monkeypatch.setitem(DRAWING, ".svg", lambda spec: svg(spec) if spec["title"]["text"] == ["Time per call"] else b"")
     done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
     assert done.exit_code == 0, done.stderr
     found = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
