@@ -26,6 +26,11 @@ class Workload:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def summary(self) -> str:
+        """What the network is, in a sentence: the first line of the function's docstring."""
+        return (self.network.__doc__ or "").partition("\n")[0]
+
     def canonical(self, case: Case) -> Case:
         """`case` with the fields that this workload fixes, so that no case is measured twice under two names."""
         return replace(case, **self.fixed)

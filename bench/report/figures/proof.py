@@ -37,7 +37,8 @@ def _panel(table: Table, where: dict[str, str], column: str, words: str, group: 
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
     order = sorted({entry.variant for entry in group})
     title = " · ".join(filter(None, (words, table.title(where))))
-    most = [max(_limit(entry) for entry in group)] if column == "grad_error" else []
+    limits = [_limit(entry) for entry in group if entry.row.case.workload in WORKLOADS] if column == "grad_error" else []
+    most = [max(limits)] if limits else []
     names = {"variants": order, "measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
     return Panel(title, where, points, {"value": column}, names)
 

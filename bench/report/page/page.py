@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...workloads import WORKLOADS
 from ..coverage import REFUSED, axis_of, coverage
 from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
@@ -22,10 +23,6 @@ from .vega import vega_script
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
-WORKLOADS = {
-    "linear-lif": "layers of a linear map and leaky integrate-and-fire neurons, all of one width",
-    "lif": "leaky integrate-and-fire neurons alone, whose currents are the input",
-}
 ABSENT = "–"
 """Said of an axis that means nothing for a case's workload."""
 
@@ -73,8 +70,14 @@ def html_text(
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
         provenance=provenance(rows, conditions),
-        workloads={name: WORKLOADS.get(name, "") for name in dict.fromkeys(row.case.workload for row in rows)},
+        workloads=_workloads(table),
     )
+
+
+def _workloads(table: Table) -> dict[str, str]:
+    """A sentence on each workload of the report, by its name; empty for one that this version of snnbench does not know."""
+    names = dict.fromkeys(entry.row.case.workload for entry in table.entries)
+    return {name: WORKLOADS[name].summary if name in WORKLOADS else "" for name in names}
 
 
 def _hash(script: str) -> str:

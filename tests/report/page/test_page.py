@@ -227,6 +227,11 @@ def test_the_floor_is_one_for_all_rows_of_a_group():
     )
 
 
+def test_the_workloads_explained_are_those_of_the_rows():
+    text = " ".join(page(rounds("torch", workload="lif")).text.split())
+    assert "lif: Leaky integrate-and-fire neurons alone" in text and "linear-lif" not in text
+
+
 @pytest.mark.parametrize("records", [[], [unmeasured("torch", "crash")]])
 def test_little_or_nothing_to_show(records):
     parsed = page(records)
