@@ -14,9 +14,6 @@ PHASES = ("forward", "backward", "step", "inference")
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
 
 
-WORKLOADS = ("linear-lif", "lif")
-
-
 INPUTS = ("spikes", "dense")
 
 IN_EVERY_CASE = (

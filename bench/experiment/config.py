@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, WORKLOADS, Case, Native
+from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..mistakes import FRAMEWORK, ConfigError, nearest, shown, wanted
+from ..workloads import WORKLOADS
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     Input = str
     Phase = str
 else:  # a type checker cannot read a Literal that is computed
-    Workload = Literal[WORKLOADS]
+    Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
     Input = Literal[INPUTS]
     Phase = Literal[PHASES]

@@ -11,6 +11,7 @@ from snnbench.adapters.base.case import Case, Native, variants_of
 from snnbench.kernels.spec import NeuronSpec
 
 from ..mistakes import ConfigError, nearest
+from ..workloads import WORKLOADS
 from .adapter_info import AdapterInfo
 from .config import Experiment
 from .values import parse_neuron
@@ -23,11 +24,10 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     names none."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
-    found = [
-        canonical(Case("", seed=experiment.seed, **dict(zip(AXES, values, strict=True))))
-        for values in itertools.product(*axes.values())
+    combined = [
+        Case("", seed=experiment.seed, **dict(zip(AXES, values, strict=True))) for values in itertools.product(*axes.values())
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(WORKLOADS[case.workload].canonical(case) for case in combined))
 
 
 def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
@@ -48,13 +48,6 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
             if not any(_matches(case, entry) for entry in experiment.exclude):
                 cases[case] = None
     return list(cases)
-
-
-def canonical(case: Case) -> Case:
-    """Axes that mean nothing for a workload get one value, so that no case is measured twice under two names."""
-    if case.workload == "lif":
-        return replace(case, layers=1, bias=False, input_grad=True)
-    return case
 
 
 def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str) -> list[tuple[str, str, str]]:

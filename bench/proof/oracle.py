@@ -79,7 +79,7 @@ def merged(x: np.ndarray) -> np.ndarray:
 
 
 def backward(network: Network, parameters: Parameters, result: Run, upstream: np.ndarray) -> Expected:
-    """Gradients of `Σ output·upstream` by the parameters and the input, for a run of `network`."""
+    """Gradients of `Σ output·upstream` by the parameters and the input in float64, for a run of `network`."""
     by_value = {network.output.name: upstream.astype(np.float64)}
     by_parameter: dict[str, dict[str, np.ndarray]] = {}
 
@@ -90,9 +90,9 @@ def backward(network: Network, parameters: Parameters, result: Run, upstream: np
         gradient, before, own = by_value.pop(node.name), node.inputs[0], exact(parameters, node)
         x = result.values[before]
         if node.kind == "neuron":
-            gradient = _neuron_backward(node, own, result, gradient)
+            spec, spikes, v = spec_of(node.options["neuron"]), result.spikes[node.name], result.potentials[node.name]
+            gradient = run_backward(spec, v, spikes, gradient, own.get("recurrent"), node.options["potentials"])
             if own:
-                spikes = result.spikes[node.name]
                 by_parameter[node.name] = {"recurrent": np.tensordot(gradient[1:], spikes[:-1], axes=([0, 1], [0, 1]))}
         elif node.kind == "add":
             add(node.inputs[1], gradient)
@@ -105,9 +105,3 @@ def backward(network: Network, parameters: Parameters, result: Run, upstream: np
                 by_parameter[node.name] = {name: found[name] for name in own}
         add(before, gradient)
     return Expected({name: by_parameter[name] for name in network.parameters}, by_value[INPUT])
-
-
-def _neuron_backward(node: Node, own: Arrays, result: Run, gradient: np.ndarray) -> np.ndarray:
-    v, spikes = result.potentials[node.name], result.spikes[node.name]
-    spec, by_potentials = spec_of(node.options["neuron"]), node.options["potentials"]
-    return run_backward(spec, v, spikes, gradient, own.get("recurrent"), by_potentials)

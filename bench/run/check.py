@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snnbench.adapters.base.case import INPUTS, PRECISIONS, WORKLOADS, Case
+from snnbench.adapters.base.case import INPUTS, PRECISIONS, Case
 
 from ..environments.inventory import take_inventory
 from ..executors.launch import launch, temporary_scratch
 from ..executors.surroundings import worker_environment
-from ..experiment.grid import canonical, resolve_framework
+from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
 from ..worker.task import Inquiry, Task
+from ..workloads import WORKLOADS
 from .outcome import verdict
 from .planned_case import PlannedCase
 from .planning import adapter_files, plan_cases
@@ -57,7 +58,7 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
                 raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
         if each.device.partition(":")[0] not in ("cpu", "cuda"):
             raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
-    return [canonical(each) for each in points]
+    return [WORKLOADS[each.workload].canonical(each) for each in points]
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:

@@ -1,6 +1,10 @@
-"""The named networks. Each is a function from a case to a network, in a file of its own, listed here."""
+"""The named networks: each a function from a case to a network, in a file of its own, listed here."""
 
-from . import lif, linear_lif
-from .workload import WORKLOADS, Workload
+from .lif import lif
+from .linear_lif import linear_lif
+from .workload import Workload
 
-__all__ = ["WORKLOADS", "Workload", "lif", "linear_lif"]
+WORKLOADS: dict[str, Workload] = {each.name: each for each in (linear_lif, lif)}
+"""Every workload by its name."""
+
+__all__ = ["WORKLOADS", "Workload"]

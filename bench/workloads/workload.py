@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import NETWORK_AXES, Case
 from snnbench.adapters.base.network import Network
 
 Build = Callable[[Case], Network]
@@ -32,8 +32,10 @@ class Workload:
         return (self.network.__doc__ or "").partition("\n")[0]
 
     def canonical(self, case: Case) -> Case:
-        """`case` with the fields that this workload fixes, so that no case is measured twice under two names."""
-        return replace(case, **self.fixed)
+        """`case` with the fields that this workload fixes, and None for axes that it does not have, so that no case is measured
+        twice under two names."""
+        values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
+        return replace(case, **values)
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
         """`case` at the small odd sizes, with another kind of input."""
@@ -47,20 +49,11 @@ class Workload:
         return replace(case, **{name: min(getattr(case, name), most) for name, most in self.most.items()})
 
 
-WORKLOADS: dict[str, Workload] = {}
-"""Every workload by its name."""
-
-
-def workload(name: str, **facts: Any) -> Callable[[Build], Build]:
-    """Register a function from a case to its network as the workload `name`; `facts` are the fields of `Workload`.
+def workload(name: str, **facts: Any) -> Callable[[Build], Workload]:
+    """Makes a function from a case to its network the workload `name`; `facts` are the other fields of `Workload`.
 
     @workload("linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97})
     def linear_lif(case):
         return Network((case.neurons,), …)
     """
-
-    def register(network: Build) -> Build:
-        WORKLOADS[name] = Workload(name, network, **facts)
-        return network
-
-    return register
+    return lambda network: Workload(name, network, **facts)

@@ -8,10 +8,11 @@ import pytest
 from snnbench.adapters.base.case import NETWORK_AXES, Case
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment
-from snnbench.experiment.grid import canonical, expand, resolve_framework, select
+from snnbench.experiment.grid import expand, resolve_framework, select
 from snnbench.experiment.order import dominated, estimate_seconds, order
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
+from snnbench.workloads import WORKLOADS
 
 ADAPTERS = {
     "torch": AdapterInfo("t:T", "torch"),
@@ -65,7 +66,7 @@ def test_axes_without_meaning_for_the_neuron_alone_collapse():
     grid = {"framework": ["torch"], "workload": ["lif"], "layers": [1, 3], "bias": [True, False], "input_grad": [True, False]}
     (case,) = cases(grid=grid)
     assert (case.layers, case.bias, case.input_grad) == (1, False, True)
-    assert canonical(case) == case
+    assert WORKLOADS[case.workload].canonical(case) == case
     assert len(cases(grid={**grid, "workload": ["linear-lif"]})) == 8
 
 

@@ -68,4 +68,4 @@ def test_the_exact_construction_must_pass_first():
 
 def test_nothing_may_state_more_than_bf16_is_allowed():
     stated = replace(STATED, decisions=1.0, distance=5.0, gradient=3.0)
-    assert set(limits_of(CASE, network_of(CASE), stated).values()) == {limits("bf16", CASE.neuron, 31, 41, 3)}
+    assert set(limits_of(CASE, network_of(CASE), stated).values()) == {limits("bf16", CASE.neuron, 31, 123, 41)}

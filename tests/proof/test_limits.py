@@ -14,7 +14,7 @@ SOFT = NeuronSpec()
 
 
 def test_small_and_short_problems_have_the_smallest_limits():
-    limit = limits("fp32", SOFT, 97, 37, 3)
+    limit = limits("fp32", SOFT, 97, 37 * 3, 37)
     assert (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient) == (1e-4, 1e-5, 1e-5, 1e-5)
 
 
@@ -32,7 +32,7 @@ def test_small_and_short_problems_have_the_smallest_limits():
     ],
 )
 def test_limits_grow_with_summed_products_and_memory(neuron, inputs, steps, batch, distance, gradient):
-    limit = limits("fp32", neuron, inputs, steps, batch)
+    limit = limits("fp32", neuron, inputs, max(inputs, steps * batch), steps)
     assert limit.distance == pytest.approx(distance, rel=1e-9)
     assert limit.gradient == limit.bias_gradient == pytest.approx(gradient, rel=1e-9)
     assert limit.decisions == 1e-4
@@ -40,10 +40,10 @@ def test_limits_grow_with_summed_products_and_memory(neuron, inputs, steps, batc
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
 def test_rounding_of_stacked_layers_adds_up_in_short_formats_only(precision):
-    one, four = (limits(precision, SOFT, 97, 37, 3, layers) for layers in (1, 4))
+    one, four = (limits(precision, SOFT, 97, 111, 37, layers) for layers in (1, 4))
     assert (four.gradient, four.bias_gradient) == (2 * one.gradient, 2 * one.bias_gradient)
     assert (four.decisions, four.distance) == (one.decisions, one.distance)
-    assert limits("fp32", SOFT, 97, 37, 3, 4) == limits("fp32", SOFT, 97, 37, 3)
+    assert limits("fp32", SOFT, 97, 111, 37, 4) == limits("fp32", SOFT, 97, 111, 37)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_rounding_of_stacked_layers_adds_up_in_short_formats_only(precision):
     ],
 )
 def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_gradient):
-    limit = limits(precision, SOFT, 2048, 100, 16)
+    limit = limits(precision, SOFT, 2048, 2048, 100)
     found = (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient)
     assert found == pytest.approx((decisions, distance, gradient, bias_gradient))
 
@@ -65,7 +65,7 @@ def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_
 def test_every_node_of_a_chain_has_the_chain_s_limits(changes):
     case = Case("any", neurons=2048, time_steps=100, batch=16, **changes)
     inputs = 1 if case.workload == "lif" else 2048
-    expected = limits(case.precision, SOFT, inputs, 100, 16, case.layers)
+    expected = limits(case.precision, SOFT, inputs, max(inputs, 1600), 100, case.layers)
     assert set(limits_of(case, network_of(case)).values()) == {expected}
 
 
