@@ -13,7 +13,7 @@ from .workload import workload
     most={"neurons": 2048},
 )
 def linear_lif(case: Case) -> Network:
-    """Layers of a linear map and leaky integrate-and-fire neurons, all of one width: [linear, neuron] · layers."""
+    """Layers of a linear map and leaky integrate-and-fire neurons, all of one width."""
     nodes, before = [], INPUT
     for layer in range(1, case.layers + 1):
         linear = Node(f"linear{layer}", "linear", (before,), {"outputs": case.neurons, "bias": case.bias})
