@@ -16,6 +16,7 @@ from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
 from ..run.check import Checked, plan_check, points_to_check, prove_apart
+from ..workloads import WORKLOADS
 from . import exit_codes
 from .console import messages, output
 from .options import Adapters, Json, tell_left_out
@@ -33,7 +34,7 @@ def check(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")] = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
-    workload: Annotated[str, typer.Option(help="linear-lif or lif.")] = "linear-lif",
+    workload: Annotated[str, typer.Option(help=f"{' or '.join(WORKLOADS)}.")] = "linear-lif",
     input: Annotated[str, typer.Option(help="spikes or dense.")] = "spikes",
     layers: Annotated[int, typer.Option(min=1)] = 1,
     neurons: Annotated[int, typer.Option(min=1)] = 256,

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..records.manifest import missing_in_words
 from ..records.merge import merge_folders
 from ..records.store import ResultFolder
 from ..report.files import results_of, write_report
@@ -27,8 +26,7 @@ def merge(
     merged = merge_folders([ResultFolder(folder) for folder in folders], whole)
     results = results_of([whole])
     results.unreadable += merged.unreadable
-    missing = [missing_in_words(results.missing)] if results.missing else []
-    for sentence in [*merged.remarks, *results.unreadable, *missing]:
+    for sentence in [*merged.remarks, *results.unreadable, *results.missing_in_words]:
         messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)

@@ -9,7 +9,6 @@ import typer
 from rich.markup import escape
 
 from ..mistakes import ConfigError, nearest
-from ..records.manifest import missing_in_words
 from ..records.store import ResultFolder
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
@@ -54,8 +53,8 @@ def report(
     if not results.rows:
         messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
         raise typer.Exit(NOTHING)
-    if results.missing:
-        messages().print(escape(f"snnbench: {missing_in_words(results.missing)}"), soft_wrap=True)
+    for sentence in results.missing_in_words:
+        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
     _check_baseline(baseline, results)
     if format is Format.MARKDOWN:
         print(markdown_text(results.table), end="")

@@ -1,5 +1,6 @@
 """What is known of an adapter before any of its cases runs."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,10 +16,10 @@ class AdapterInfo:
     reference: str
     name: str
     version: str | None = None
-    missing: tuple[str, ...] = ()
-    constructions: tuple[str, ...] = ("default",)
-    modes: tuple[str, ...] = ("eager",)
-    devices: tuple[str, ...] = ()
+    missing: Sequence[str] = ()
+    constructions: Sequence[str] = ("default",)
+    modes: Sequence[str] = ("eager",)
+    devices: Sequence[str] = ()
     neurons: dict[str, str | None] = field(default_factory=dict)
     source_sha256: str | None = None
     error: str | None = None
@@ -28,23 +29,10 @@ class AdapterInfo:
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
         """From a worker's entry for one adapter; `name` is for an adapter that could not tell its own."""
-        if "error" in answer:
-            return cls(answer["reference"], name, error=answer["error"], home=home)
+        entry = {key: value for key, value in answer.items() if key != "refusals"}
+        missing = ", ".join(answer.get("missing", ()))
         where = "" if home == "default" else f" in environment {home}"
-        missing = tuple(answer["missing"])
-        return cls(
-            reference=answer["reference"],
-            name=answer["name"],
-            version=answer["version"],
-            missing=missing,
-            constructions=tuple(answer["constructions"]),
-            modes=tuple(answer["modes"]),
-            devices=tuple(answer["devices"]),
-            neurons=answer["neurons"],
-            source_sha256=answer["source_sha256"],
-            home=home,
-            lacking=f"{', '.join(missing)} is not installed{where}" if missing else None,
-        )
+        return cls(**{"name": name, **entry}, home=home, lacking=f"{missing} is not installed{where}" if missing else None)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `error` only where there is one."""

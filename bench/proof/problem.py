@@ -15,7 +15,6 @@ from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network, Node
 
-from ..workloads import WORKLOADS
 from .recurrence import spec_of
 from .rounding import round_to
 
@@ -105,9 +104,9 @@ def places(network: Network) -> dict[str, str]:
 
 def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
-    workload = WORKLOADS[case.workload]
-    keys = {"workload", "time_steps", "batch", "precision", "input", "seed", *workload.axes, *workload.fixed} - {"input_grad"}
-    values = {key: getattr(case, key) for key in keys} | {"neuron": spec_of(case.neuron).as_dict()}
+    beside = ("framework", "construction", "mode", "device", "input_grad")
+    values = {key: value for key, value in case.as_dict().items() if key not in beside}
+    values["neuron"] = spec_of(case.neuron).as_dict()
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -29,50 +29,20 @@ class ResultFolder:
 
     def __init__(self, path: Path):
         self.path = path
+        self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
+        self.table, self.page = path / "results.csv", path / "report.html"
+        # Workers are given these: absolute, whatever their current folder.
+        self.problems, self.scratch, self.compiled = (path.resolve() / name for name in ("problems", "scratch", "compiled"))
         self._records: dict[Path, Record] | None = None
         self._unreadable: dict[Path, str] = {}
 
     def __str__(self) -> str:
         return str(self.path)
 
-    # -- paths; those that workers are given are absolute ----------------------------------------------------
-
-    @property
-    def records(self) -> Path:
-        return self.path / "records"
-
-    @property
-    def problems(self) -> Path:
-        return self.path.resolve() / "problems"
-
-    @property
-    def scratch(self) -> Path:
-        return self.path.resolve() / "scratch"
-
-    @property
-    def compiled(self) -> Path:
-        return self.path.resolve() / "compiled"
-
-    @property
-    def experiment(self) -> Path:
-        return self.path / "experiment.json"
-
-    @property
-    def planned(self) -> Path:
-        return self.path / "planned.json"
-
     @property
     def environments(self) -> list[Path]:
         """The files that say what each environment held."""
         return sorted(self.path.glob("environment-*.json"))
-
-    @property
-    def table(self) -> Path:
-        return self.path / "results.csv"
-
-    @property
-    def page(self) -> Path:
-        return self.path / "report.html"
 
     def record_path(self, case_id: str, round: int, done_key: str) -> Path:
         return self.records / f"{case_id}-{round}-{done_key}.json"
@@ -166,10 +136,6 @@ class ResultFolder:
             self._unreadable[path] = f"{path} is not a record of schema {SCHEMA}: {_why(error)}"
 
     # -- what stands beside the records ----------------------------------------------------------------------
-
-    def write_experiment(self, text: str) -> None:
-        """`text` is the experiment as JSON."""
-        write_atomically(self.experiment, text)
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""

@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 
 from ..files import write_atomically
-from ..records.manifest import without_record
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
@@ -35,6 +34,13 @@ class Results:
         """What every writer is given; computed when it is first asked for."""
         return Table(self.rows, self.baseline)
 
+    @property
+    def missing_in_words(self) -> list[str]:
+        """A sentence for a terminal about the missing cases, if there are any."""
+        count = len(self.missing)
+        names = ", ".join(self.missing[:3]) + (f", and {count - 3} more" if count > 3 else "")
+        return [f"{count} planned case{'s have' if count > 1 else ' has'} no record yet: {names}"] if count else []
+
 
 def read_results(folders: list[Path], baseline: str = "") -> Results:
     """What the records in `folders` say."""
@@ -53,7 +59,9 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         sets.append(result_set(folder, [record.started_at for record in own]))
         unreadable += [*damaged, *sets[-1].unreadable]
         planned |= sets[-1].planned
-    return Results(rows_of(records), unreadable, sets, without_record(planned, records), baseline)
+    recorded = {record.case_id for record in records}
+    missing = [name for case_id, name in planned.items() if case_id not in recorded]
+    return Results(rows_of(records), unreadable, sets, missing, baseline)
 
 
 def write_report(folder: Path, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:

@@ -16,8 +16,7 @@ from ..mistakes import ConfigError, nearest
 from ..worker.task import Inquiry, Task
 from ..workloads import WORKLOADS
 from .outcome import verdict
-from .planned_case import PlannedCase
-from .planning import adapter_files, plan_cases
+from .planning import PlannedCase, adapter_files, plan_cases
 
 MEMORY = 16 * 2**30
 

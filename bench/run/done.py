@@ -10,7 +10,7 @@ from ..experiment.order import estimate_seconds
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..status import RETRIED
-from .planned_case import PlannedCase
+from .planning import PlannedCase
 
 
 def counts(record: Record | None) -> bool:

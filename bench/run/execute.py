@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from snnbench.adapters.base.case import full_name
 
+from ..files import write_atomically
 from ..machine.facts import machine_facts
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
@@ -19,7 +20,7 @@ def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finis
     """
     experiment = plan.experiment
     with folder.locked():
-        folder.write_experiment(experiment.model_dump_json(indent=1) + "\n")
+        write_atomically(folder.experiment, experiment.model_dump_json(indent=1) + "\n")
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)

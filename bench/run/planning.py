@@ -6,9 +6,10 @@ from pathlib import Path
 
 from snnbench.adapters.base.case import Case
 
-from ..environments.inventory import Inventory, take_inventory
+from ..environments.inventory import Home, Inventory, take_inventory
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
+from ..experiment.adapter_info import AdapterInfo
 from ..experiment.config import Experiment, check_reference, load_config
 from ..experiment.grid import expand, points, select
 from ..experiment.shard import Shard, parse_shard
@@ -16,7 +17,6 @@ from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
 from ..records.store import ResultFolder
 from ..worker.task import Inquiry
-from .planned_case import PlannedCase
 
 
 class Where(StrEnum):
@@ -24,6 +24,21 @@ class Where(StrEnum):
 
     LOCAL = "local"
     DOCKER = "docker"
+
+
+@dataclass(frozen=True)
+class PlannedCase:
+    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run."""
+
+    case: Case
+    adapter: AdapterInfo
+    home: Home
+    status: str | None = None
+    reason: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.case.id
 
 
 @dataclass

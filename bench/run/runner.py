@@ -23,7 +23,7 @@ from ..worker.task import Task
 from ..workloads import WORKLOADS
 from .done import Done, counts
 from .outcome import last_line, verdict
-from .planned_case import PlannedCase
+from .planning import PlannedCase
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
@@ -120,7 +120,9 @@ class Runner:
             if failure := self.failed_oracles.get(path):
                 return self._record(planned, round, attempt, started, outcome or Outcome(), failure)
             free_runs.append(path)
-        task = self._task(planned, round, *free_runs)
+        how = self.measure
+        settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
+        task = Task(case, planned.adapter.reference, round, *settings, *free_runs)
         gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
         with Monitor(gpu) as monitor:
             try:
@@ -132,21 +134,6 @@ class Runner:
                 raise
             monitor.note_worker(outcome.cpu_seconds)
         return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)
-
-    def _task(self, planned: PlannedCase, round: int, own_run: Path, proved_run: Path) -> Task:
-        asked = self.measure
-        return Task(
-            case=planned.case,
-            reference=planned.adapter.reference,
-            round=round,
-            threads=asked.threads,
-            phases=tuple(asked.phases),
-            budget_s=asked.budget,
-            rel_ci=asked.rel_ci,
-            timed=asked.timed,
-            own_run=own_run,
-            proved_run=proved_run,
-        )
 
     def _free_run(self, case: Case) -> tuple[Path, Outcome | None]:
         """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""

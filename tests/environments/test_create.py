@@ -14,7 +14,7 @@ from snnbench.executors.local import LocalExecutor
 from snnbench.executors.surroundings import worker_environment
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.run.check import prove_apart
-from snnbench.run.planned_case import PlannedCase
+from snnbench.run.planning import PlannedCase
 
 
 @pytest.fixture(scope="module")

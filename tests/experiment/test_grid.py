@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from snnbench.adapters.base.case import NETWORK_AXES, Case
+from snnbench.adapters.base.case import Case
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment
 from snnbench.experiment.grid import expand, resolve_framework, select
 from snnbench.experiment.order import dominated, estimate_seconds, order
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
-from snnbench.workloads import WORKLOADS
+from snnbench.workloads import WORKLOADS, Workload, lif
+
+NARROW = Workload("narrow", lif.lif, axes=("neurons",), small={}, fixed={"bias": False})
+"""A workload whose cases lack some axes."""
 
 ADAPTERS = {
     "torch": AdapterInfo("t:T", "torch"),
@@ -164,10 +167,17 @@ def test_a_bigger_case_of_the_same_kind_is_dominated():
     assert dominated(bigger, []) is None
 
 
+def test_axes_that_a_workload_does_not_have_are_absent_and_not_invented():
+    case = NARROW.canonical(Case("torch", workload="narrow", layers=3, input_grad=False))
+    assert (case.neurons, case.bias, case.layers, case.input_grad) == (256, False, None, None)
+    assert case == NARROW.canonical(Case("torch", workload="narrow", layers=1))
+    assert {"neurons", "bias"} == {"neurons", "bias", "layers", "input_grad"} & case.as_dict().keys()
+
+
 def test_a_case_without_some_axes_is_dominated_along_the_others():
-    small = replace(Case("torch", workload="some-network", batch=3), **dict.fromkeys(NETWORK_AXES))
+    small = NARROW.canonical(Case("torch", workload="narrow", batch=3))
     reason = dominated(replace(small, batch=5), [(small, "timeout")])
-    assert reason == "the smaller case time_steps = 50, batch = 3 ended as timeout"
+    assert reason == "the smaller case neurons = 256, time_steps = 50, batch = 3 ended as timeout"
 
 
 def test_an_estimate_grows_with_rounds_and_budget():

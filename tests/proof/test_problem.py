@@ -7,7 +7,7 @@ import pytest
 from support.networks import TINY, network_of
 from support.proofs import gains_of, problem_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import NATIVE, Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.calibration import calibrate
@@ -139,6 +139,18 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
     assert changed.keys() | alike.keys() == {field.name for field in fields(Case)}
     assert len({problem_id(CASE), *(problem_id(replace(CASE, **{key: value})) for key, value in changed.items())}) == 11
     assert {problem_id(replace(CASE, **{key: value})) for key, value in alike.items()} == {problem_id(CASE)}
+
+
+@pytest.mark.parametrize(
+    ("known", "case"),
+    [
+        ("efa633125c8c9824", Case("torch")),
+        ("00b993dc5b338288", Case("jax", workload="lif", bias=False)),
+        ("801d4866b05efe9f", Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61)),
+    ],
+)
+def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):
+    assert problem_id(case) == known
 
 
 def test_wide_stacks_are_proved_at_2048():

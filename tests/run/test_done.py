@@ -11,7 +11,7 @@ from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Measure
 from snnbench.records.store import ResultFolder
 from snnbench.run.done import Done, counts
-from snnbench.run.planned_case import PlannedCase
+from snnbench.run.planning import PlannedCase
 from snnbench.status import RETRIED, STATUSES
 
 FACTS = {"name": "default", "hash": "e", "devices": ["cpu"]}
