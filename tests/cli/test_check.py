@@ -71,7 +71,7 @@ def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench)
         (["torc"], ["unknown framework 'torc'", "did you mean 'torch'"]),
         (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
-        (["torch", "--workload", "lfi"], ["--workload lfi", "lif, linear-lif"]),
+        (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
         (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
         (["torch", "--device", "gpu"], ["--device gpu", "cpu, cuda or cuda:0"]),
         (["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),

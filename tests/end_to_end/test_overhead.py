@@ -29,7 +29,7 @@ IMPORTS = "import json, sys; import {}; print(json.dumps([name for name in {!r} 
         "snnbench.worker.__main__",
         "snnbench.proof.free_run",
         "snnbench.worker.describe",
-        "snnbench.worker.calibrate",
+        "snnbench.measure.ceilings",
         "snnbench.adapters",
         "snnbench.adapters.registry",
     ],

@@ -12,9 +12,9 @@ from snnbench.experiment.grid import expand, resolve_framework, select
 from snnbench.experiment.order import dominated, estimate_seconds, order
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
-from snnbench.workloads import WORKLOADS, Workload, lif
+from snnbench.workloads import WORKLOADS
 
-NARROW = Workload("narrow", lif.lif, axes=("neurons",), small={}, fixed={"bias": False})
+NARROW = replace(WORKLOADS["lif"], name="narrow", axes=("neurons",), fixed={"bias": False})
 """A workload whose cases lack some axes."""
 
 ADAPTERS = {
