@@ -5,6 +5,8 @@ device, and ways to multiply in front of it.
 `linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both.
 """
 
+from typing import Any
+
 from .base.case import Case
 from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
@@ -26,7 +28,7 @@ class Fused(TorchAdapter):
     linear_constructions = tuple(LINEAR)
 
     def supports(self, case: Case) -> str | None:
-        if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
+        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
             return f"{case.precision} has short operands already: there is nothing to split"
@@ -43,12 +45,13 @@ class Fused(TorchAdapter):
 
     def modules(self, case: Case, network: Network):
         """Every chain of linears and neurons as one `LinearLIF.stack`, every norm and its neuron as a `BatchNormLIF`."""
-        from snnbench.kernels import BatchNormLIF, LinearLIF
+        from snnbench.kernels.batch_norm_lif import BatchNormLIF
+        from snnbench.kernels.linear_lif.module import LinearLIF
 
         options = {"backend": _requested(case.construction), **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
             options["tier"] = case.precision
-        modules = {}
+        modules: dict[tuple[str, ...], Any] = {}
         for chain in chains(network):
             first = network.node(chain[0][0])
             widths = [network.shapes[first.inputs[0]][0], *(network.node(linear).options["outputs"] for linear, _ in chain)]

@@ -14,9 +14,9 @@ class JaxScan(JaxAdapter):
     constructions = ("default", "associative-scan")
 
     def supports(self, case: Case) -> str | None:
-        if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
+        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
-        if case.construction == "associative-scan" and case.neuron.reset != "none":
+        if case.construction == "associative-scan" and case.spec.reset != "none":
             return "only without a reset is the recurrence linear, as an associative scan needs"
         return None
 

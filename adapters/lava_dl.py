@@ -16,9 +16,10 @@ import sys
 import time
 import types
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
 from .base.contract import FixedPoint
-from .base.spikes import derivative
 from .base.torch_adapter import TorchAdapter
 
 # SLAYER imports its object detector, which needs torchvision and OpenCV; no neuron uses it.
@@ -42,7 +43,7 @@ class LavaDl(TorchAdapter):
         self.compiling: float | None = None
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.reset not in ("none", "hard-straight"):
             return f"CUBA resets to zero, and its backward does not see it; it has no {spec.label()}"
         if spec.max_spikes > 1:
@@ -63,7 +64,7 @@ class LavaDl(TorchAdapter):
         if case.construction != "quantised":
             return None
         scale = _scale(case.neurons)
-        distance = 2 / (64 * scale) / (1 - case.neuron.decay)
+        distance = 2 / (64 * scale) / (1 - case.spec.decay)
         return FixedPoint("default", 2 / scale, -256 / scale, 254 / scale, 2e-3, distance, 4 * distance)
 
     def parameters_of(self, spec, scale: int = EXACT) -> dict:
@@ -142,7 +143,7 @@ def _set_surrogate(module, slope_at) -> None:
     def surrogate(v, threshold, *_):
         return slope_at(v - threshold)
 
-    surrogate.own = own
+    vars(surrogate)["own"] = own
     module._spike_backward = surrogate
 
 

@@ -19,7 +19,7 @@ class Norse(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif")
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if case.construction == "lif" and (spec.reset != "hard" or spec.detach_reset):
             return "LIF only resets to zero, with gradient"
         if spec.reset not in ("soft", "hard", "none"):

@@ -50,6 +50,8 @@ def load(reference: str) -> Adapter:
     if source.endswith(".py"):
         sys.path.append(str(Path(source).parent))  # last, so that a file named like a framework does not hide it
         spec = importlib.util.spec_from_file_location("snnbench_adapter_" + Path(source).stem, source)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{source} is no Python file")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:

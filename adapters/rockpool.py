@@ -10,9 +10,10 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 
 from math import log, prod
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
 from .base.contract import Unsupported
-from .base.spikes import derivative
 from .base.torch_adapter import TorchAdapter
 
 SYNAPSE_OFF = 2.0**-40
@@ -26,7 +27,7 @@ class Rockpool(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "lif-torch", "lif-torch-without-recurrence")
 
     def supports(self, case: Case) -> str | None:
-        spec, synaptic = case.neuron, case.construction.startswith("lif-torch")
+        spec, synaptic = case.spec, case.construction.startswith("lif-torch")
         if spec.reset != "soft" or spec.detach_reset:
             return "Rockpool's neurons only subtract, with gradient"
         if spec.decay == 1 and not synaptic:

@@ -6,8 +6,9 @@ inverse, leave nothing of it: the residue of the step before is 10⁻¹².
 
 from math import log, prod
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
-from .base.spikes import derivative
 from .base.torch_adapter import TorchAdapter
 
 SYNAPSE = 2.0**-40
@@ -22,7 +23,7 @@ class RockpoolExodus(TorchAdapter):
     devices = ("cuda",)
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.reset != "soft" or spec.detach_reset or spec.max_spikes > 1:
             return "LIFExodus only subtracts, with gradient; offered here with one spike a step"
         if spec.decay == 1:

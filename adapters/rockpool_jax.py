@@ -24,7 +24,7 @@ class RockpoolJax(JaxAdapter):
     distribution = "rockpool"
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.reset != "soft" or spec.detach_reset:
             return "Rockpool's neurons only subtract, with gradient"
         if spec.decay == 1:

@@ -6,8 +6,9 @@
 
 import math
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
-from .base.spikes import derivative
 from .base.torch_adapter import TorchAdapter
 
 
@@ -17,7 +18,7 @@ class Sinabs(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "alphas")
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.reset == "hard-straight":
             return "LIF has no reset that backward does not see"
         if spec.reset == "hard" and spec.max_spikes > 1:

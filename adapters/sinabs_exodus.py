@@ -19,7 +19,7 @@ class SinabsExodus(Sinabs):
         return super().refuses(case, network)
 
     def supports(self, case: Case) -> str | None:
-        return "EXODUS only subtracts" if case.neuron.reset == "hard" else super().supports(case)
+        return "EXODUS only subtracts" if case.spec.reset == "hard" else super().supports(case)
 
     def native(self, features):
         """exodus LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.

@@ -22,7 +22,7 @@ class SnnTorch(TorchAdapter):
     linear_constructions = ("stepwise", "linear-leaky")
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.surrogate not in ("superspike", "atan") or spec.max_spikes > 1:
             return "offered here with the surrogates superspike and atan, one spike a step"
         if neuron := PARALLEL.get(case.construction):

@@ -24,12 +24,12 @@ SHORT = ("bf16", "fp16", "amp-bf16")
 
 class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
-    requires = ("torch", "spikingjelly.activation_based.neuron")
+    requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
     constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "sliding-psn")
 
     def supports(self, case: Case) -> str | None:
-        spec, parallel = case.neuron, case.construction == "sliding-psn"
+        spec, parallel = case.spec, case.construction == "sliding-psn"
         if parallel and spec.reset != "none":
             return "SlidingPSN never resets"
         if not parallel and spec.reset not in ("soft", "hard"):
@@ -93,7 +93,7 @@ def provider_refusal(provider: str, case: Case) -> str | None:
     if provider == "triton" and find_spec("triton") is None:
         return "SpikingJelly's provider triton needs Triton, which is not installed"
     package = find_spec("spikingjelly")
-    if provider == "cuda" and package and not list(Path(package.origin).parent.glob("_ops/lif/_C*")):
+    if provider == "cuda" and package and package.origin and not list(Path(package.origin).parent.glob("_ops/lif/_C*")):
         return "this SpikingJelly was installed without its CUDA kernels (SJ_BUILD_NATIVE_CUDA=1 at a build from source)"
     return None
 

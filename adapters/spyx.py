@@ -19,7 +19,7 @@ class Spyx(JaxAdapter):
     constructions = tuple(RESETS)
 
     def supports(self, case: Case) -> str | None:
-        spec = case.neuron
+        spec = case.spec
         if spec.reset not in RESETS[case.construction]:
             return {
                 "default": f"offered here without the reset {spec.reset!r}",

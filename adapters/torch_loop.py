@@ -44,7 +44,7 @@ class TorchLoop(TorchAdapter):
         return Potentials()
 
     def supports(self, case: Case) -> str | None:
-        if case.neuron.max_spikes > 1 and case.neuron.reset.startswith("hard"):
+        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             return "a hard reset after a count of spikes is not defined"
         return None
 

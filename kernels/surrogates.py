@@ -1,9 +1,13 @@
 """Surrogate derivatives σ'(u), u = v − threshold, as `snnbench.kernels.spec` defines them, for torch, JAX and NumPy."""
 
 import math
+from collections.abc import Callable
+from typing import Any
+
+from .spec import NeuronSpec
 
 
-def derivative(spec, xp):
+def derivative(spec: NeuronSpec, xp: Any) -> Callable[[Any], Any]:
     """The function σ'(u) of arrays u of any shape. `xp` is the array's library: torch, jax.numpy or numpy."""
     k = spec.slope
     return {

@@ -82,6 +82,13 @@ class Case:
         return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
 
     @property
+    def spec(self) -> NeuronSpec:
+        """The neuron. Raises TypeError for a native one, which has no equations here."""
+        if isinstance(self.neuron, NeuronSpec):
+            return self.neuron
+        raise TypeError("a native neuron has no spec")
+
+    @property
     def native(self) -> bool:
         return isinstance(self.neuron, Native)
 

@@ -24,14 +24,22 @@ def files_of(reference: str) -> set[Path]:
     of this package, those named relative to it, and for a file given by its path those that lie beside it."""
     source = reference.rpartition(":")[0]
     by_path = source.endswith(".py")
-    start = Path(source if by_path else importlib.util.find_spec(source).origin).resolve()
-    found, waiting = set(), [start]
+    start = Path(source).resolve() if by_path else _origin(source)
+    files: set[Path] = set()
+    waiting = [start]
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             waiting += _imported(path, start.parent if by_path and not path.is_relative_to(HERE) else None)
-    return found
+    return files
+
+
+def _origin(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+    return Path(spec.origin).resolve()
 
 
 def _imported(path: Path, folder: Path | None) -> list[Path]:
@@ -43,22 +51,24 @@ def _imported(path: Path, folder: Path | None) -> list[Path]:
 
 
 @cache
-def _imports(source: bytes) -> list[ast.AST]:
+def _imports(source: bytes) -> list[ast.Import | ast.ImportFrom]:
     try:
         return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
     except (SyntaxError, ValueError):
         return []
 
 
-def _named(node: ast.AST, path: Path, folder: Path | None) -> Iterator[Path]:
+def _named(node: ast.Import | ast.ImportFrom, path: Path, folder: Path | None) -> Iterator[Path]:
     """What an import statement may mean: a module or, of each name imported from a package, a module in it."""
     if isinstance(node, ast.Import):
         places = [_place(alias.name, folder) for alias in node.names]
         yield from (_module(place) for place in places if place)
     else:
         words = (node.module or "").split(".")
-        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module, folder)
-        for alias in node.names if place else ():
+        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module or "", folder)
+        if place is None:
+            return
+        for alias in node.names:
             inner = _module(place / alias.name)
             yield inner if inner.is_file() else _module(place)
 
@@ -80,6 +90,6 @@ def _hash(path: Path) -> str:
 
 @cache
 def _kernels() -> str:
-    folder = Path(importlib.util.find_spec("snnbench.kernels").origin).parent
+    folder = _origin("snnbench.kernels").parent
     files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
     return hashlib.sha256("".join(map(_hash, files)).encode()).hexdigest()

@@ -109,7 +109,7 @@ class JaxProgram(Program):
         return borders, value, running, [leaf for leaf, source in zip(leaves, self._sources, strict=True) if source is None]
 
     def _known(self, parameters: dict[str, Own], x: Value, borders: dict[str, Value], value: Value | None) -> list[Value]:
-        return jax.tree_util.tree_leaves((parameters, x, borders, value))
+        return list(jax.tree_util.tree_leaves((parameters, x, borders, value)))
 
     def _pull_back(
         self,
@@ -196,7 +196,7 @@ class JaxProgram(Program):
         carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
         *_, spikes = result.borders.values()
         scaled = self.network.scaled_in_call()
-        facts = {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": []}
+        facts: dict[str, Any] = {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": []}
         return {**facts, **({"scaled_in_call": scaled} if scaled else {})}
 
     def compile_facts(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The spike with a surrogate derivative, for adapters whose framework lets a user bring one."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.kernels.surrogates import derivative
@@ -15,7 +15,7 @@ def torch_spike(spec: NeuronSpec) -> Any:
     """
     import torch
 
-    slope_at = derivative(spec, torch)
+    slope_at: Callable[[Any], Any] = derivative(spec, torch)
 
     class Spike(torch.autograd.Function):
         @staticmethod
@@ -38,17 +38,17 @@ def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
     import jax
     import jax.numpy as jnp
 
-    slope_at = derivative(spec, jnp)
+    slope_at: Callable[[Any], Any] = derivative(spec, jnp)
 
-    @jax.custom_jvp
-    def spike(v: Any) -> Any:
+    def fire(v: Any) -> Any:
         if spec.max_spikes > 1:
             return jnp.clip(jnp.floor(v / spec.threshold), 0, spec.max_spikes)
         return (v >= spec.threshold).astype(v.dtype)
 
-    @spike.defjvp
-    def spike_jvp(primals: Any, tangents: Any) -> Any:
+    def jvp(primals: Any, tangents: Any) -> Any:
         (v,), (change,) = primals, tangents
         return spike(v), change * slope_at(v - spec.threshold).astype(v.dtype)
 
-    return spike
+    spike: Any = jax.custom_jvp(fire)
+    spike.defjvp(jvp)
+    return cast(Callable[[Any], Any], spike)

@@ -92,7 +92,7 @@ class TorchAdapter(Adapter):
 
         Override it where layers know of each other, or where a framework has a module for another run of nodes.
         """
-        made = {}
+        made: dict[tuple[str, ...], torch.nn.Module] = {}
         for linear, neuron in network.linear_neurons:
             options, inputs = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
             spec = network.node(neuron).options["neuron"]

@@ -93,7 +93,7 @@ def compiled(network: TorchNetwork, time_steps: int, mode: str) -> Callable[...,
         return Pieces(network.forward, mode)
     for part in network.layers:
         for loop in (loops := time_loops(part)):
-            loop.forward = in_chunks(loop.scan, mode)  # type: ignore[method-assign]
+            loop.forward = in_chunks(loop.scan, mode)  # type: ignore[assignment, method-assign]
         if not loops:
             part.forward = Pieces(part.forward, mode)
     return network.forward

@@ -80,7 +80,8 @@ class GraphProgram(TorchProgram):
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
         leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
-        return torch.autograd.grad(result.output, leaves, self.inputs["upstream"], allow_unused=True)
+        gradients = torch.autograd.grad(result.output, leaves, self.inputs["upstream"], allow_unused=True)
+        return tuple(gradients)
 
     def _run_both(self) -> tuple[TorchResult, tuple[Tensor | None, ...]]:
         result = self._run_forward()
@@ -131,7 +132,7 @@ class GraphProgram(TorchProgram):
 
 
 def new_pool() -> Any:
-    return torch.cuda.graph_pool_handle()  # type: ignore[no-untyped-call]
+    return torch.cuda.graph_pool_handle()
 
 
 class Captured:

@@ -120,7 +120,8 @@ class TorchNetwork(nn.Module):
 
     def forward(self, x: Tensor, every_border: bool = True, parts: int | None = None) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron, of all or of the last only, and the value of the last node, or after the first `parts`."""
-        values, borders, value = {INPUT: x}, {}, x
+        values, value = {INPUT: x}, x
+        borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
             value = part.module(*[self.cast(values[name]) for name in part.reads])
             if part.neuron is not None:

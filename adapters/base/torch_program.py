@@ -61,12 +61,12 @@ class TorchProgram(Program):
         """`array` times the factor that is folded into node `name`."""
         return array * np.float32(self.scales[name]) if name in self.scales else array
 
-    @torch.no_grad()
     def load(self, parameters: Parameters) -> None:
         for node, named in self.parameters.items():
             for name, parameter in named.items():
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
-                parameter.copy_(values.reshape(parameter.shape))
+                with torch.no_grad():
+                    parameter.copy_(values.reshape(parameter.shape))
         for norm in self.network.norms().values():
             norm.reset_running_stats()
 
@@ -80,7 +80,8 @@ class TorchProgram(Program):
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the network's output."""
-        return self.network.forward(x, every_border)
+        borders, output = self.network.forward(x, every_border)
+        return borders, output
 
     def forward(self, x: Tensor) -> TorchResult:
         x = x.detach().requires_grad_(self.case.input_grad)
@@ -94,9 +95,8 @@ class TorchProgram(Program):
         result.output.backward(upstream)
         return result
 
-    @torch.no_grad()
     def inference(self, x: Tensor) -> TorchResult:
-        with self.autocast:
+        with torch.no_grad(), self.autocast:
             return TorchResult(x, *self.call(x, False))
 
     @cached_property
@@ -160,13 +160,12 @@ class TorchProgram(Program):
         scaled = self.network.scaled_in_call()
         return {**dtypes, **({"scaled_in_call": scaled} if scaled else {}), "warnings": warnings, **self.adapter.facts(self.case)}
 
-    @torch.no_grad()
     def state_dtype(self, x: Tensor) -> str | None:
         """Of the first neuron, run on a few steps; None where a compiler keeps the state between steps, which nobody sees."""
         if self.case.mode in COMPILE_MODES:
             return None
         first = next(index for index, part in enumerate(self.network.parts) if part.neuron is not None)
-        with self.autocast, self.unchanged_statistics():
+        with torch.no_grad(), self.autocast, self.unchanged_statistics():
             return state_dtype(self.network.parts[first].module, lambda: self.network(x[:STEPS], parts=first + 1))
 
     @contextmanager
@@ -252,8 +251,9 @@ class CudaMemory:
 
 
 def _numpy(tensor: Tensor) -> Array:
-    return tensor.detach().to("cpu", torch.float32, copy=True).numpy()
+    array: Array = tensor.detach().to("cpu", torch.float32, copy=True).numpy()
+    return array
 
 
 def _bytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
+    return int(tensor.numel() * tensor.element_size())
