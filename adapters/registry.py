@@ -37,8 +37,8 @@ def references() -> dict[str, str]:
     """`name → module:Class` of every installed adapter, without importing any."""
     from importlib.metadata import entry_points  # late: workers that run one adapter are not to pay for it
 
-    found = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
-    return {**found, **BUILT_IN}
+    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {**installed, **BUILT_IN}
 
 
 def load(reference: str) -> Adapter:

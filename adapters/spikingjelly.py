@@ -43,7 +43,7 @@ class SpikingJelly(TorchAdapter):
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
 
     def program(self, case: Case, network: Network):
-        self.time_steps = case.time_steps  # SlidingPSN's order, which it must be told when it is made
+        self.time_steps = case.time_steps  # SlidingPSN's order, which it needs when it is made
         if case.construction in PROVIDERS and case.device != "cpu":
             force_provider(case.construction)
         return super().program(case, network)

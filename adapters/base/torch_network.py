@@ -139,16 +139,16 @@ class TorchNetwork(nn.Module):
 
     def parameters_by_node(self) -> dict[str, dict[str, nn.Parameter]]:
         """Where the parameters of every node are kept, in the order of `Network.parameters`."""
-        found: dict[str, dict[str, nn.Parameter]] = {}
+        places: dict[str, dict[str, nn.Parameter]] = {}
         for part in self.parts:
             for name in part.nodes:
                 wanted = self.network.parameters.get(name, ())
                 if "recurrent" in wanted:
-                    found[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
+                    places[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
                 elif wanted:
                     pair = self._weight_and_bias(part)
-                    found[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
-        return {name: found[name] for name in self.network.parameters}
+                    places[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
+        return {name: places[name] for name in self.network.parameters}
 
     def _weight_and_bias(self, part: Part) -> tuple[nn.Parameter, nn.Parameter | None]:
         """Where the adapter says that they are; of a layer that we built, the layer's own."""

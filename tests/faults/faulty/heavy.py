@@ -39,7 +39,7 @@ class KeepingProgram(NumpyProgram):
 
     def forward(self, x):
         result = super().forward(x)
-        result.kept = touched(FORWARD)
+        result.memory = touched(FORWARD)
         return result
 
 
