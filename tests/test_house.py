@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,14 @@ def modules(root: Path) -> dict[str, Path]:
     }
 
 
-def imports(name: str, path: Path, known: set[str]) -> set[str]:
-    """Full names of what a file imports anywhere in it, our own without `snnbench.`, as deep as they are modules."""
+def imports(name: str, path: Path, known: set[str], types: bool = True) -> set[str]:
+    """Full names of what a file imports anywhere in it, our own without `snnbench.`, as deep as they are modules.
+
+    `types` adds what is imported under `if TYPE_CHECKING`, which no program runs.
+    """
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes(ast.parse(path.read_text()), types):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -58,6 +62,13 @@ def imports(name: str, path: Path, known: set[str]) -> set[str]:
             found |= {f"{base}.{alias.name}" for alias in node.names}
     ours = {import_.removeprefix("snnbench.") for import_ in found if import_.startswith("snnbench.")}
     return {_module(import_, known) for import_ in ours} | {import_ for import_ in found if not import_.startswith("snnbench")}
+
+
+def _nodes(tree: ast.AST, types: bool) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if types or not (isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"):
+            yield node
+            yield from _nodes(node, types)
 
 
 def _module(name: str, known: set[str]) -> str:
@@ -71,10 +82,10 @@ def room_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def arrows(root: Path) -> dict[str, set[str]]:
+def arrows(root: Path, types: bool = True) -> dict[str, set[str]]:
     """Module → the modules of ours that it imports."""
     known = modules(root)
-    return {name: imports(name, path, set(known)) & set(known) - {""} for name, path in known.items()}
+    return {name: imports(name, path, set(known), types) & set(known) - {""} for name, path in known.items()}
 
 
 def upward(root: Path) -> list[str]:
@@ -89,8 +100,8 @@ def upward(root: Path) -> list[str]:
 
 
 def circles(root: Path) -> list[str]:
-    """Modules that reach themselves by imports, wherever in their files these stand."""
-    graph, circular = arrows(root), []
+    """Modules that reach themselves by imports, in functions too, but not by imports of types alone."""
+    graph, circular = arrows(root, types=False), []
     for start in graph:
         seen, todo = set(), list(graph[start] - {start})
         while todo:
@@ -185,6 +196,8 @@ def test_a_planted_fault_is_found(tmp_path, finder):
         "bench/machine/facts.py": "from .. import mistakes\n",
         "bench/mistakes.py": "",
         "bench/run/__init__.py": "",
+        "bench/run/plan.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .order import Order\n",
+        "bench/run/order.py": "from . import plan\n",
         "bench/run/check.py": "from . import runner\nfrom ..machine.facts import f\n",
         "bench/run/runner.py": "import numpy, rich\nfrom .. import __version__\n",
         "bench/worker/task.py": "import json\nfrom .. import __version__\nfrom snnbench.adapters import Case\n",
