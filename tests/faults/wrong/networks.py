@@ -13,9 +13,8 @@ class Replaced(TorchLoop):
     kinds: tuple[str, ...] = ()
 
     def modules(self, case, network):
-        made = {
-            (node.name,): self.module(node, network.shapes[node.inputs[0]]) for node in network.nodes if node.kind in self.kinds
-        }
+        wrong = [node for node in network.nodes if node.kind in self.kinds]
+        made = {(node.name,): self.module(node, network.shapes[node.inputs[0]]) for node in wrong}
         return super().modules(case, network) | made
 
 
