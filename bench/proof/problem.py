@@ -8,6 +8,8 @@ that fire several spikes a step could not be told apart. A norm's weight is `1 +
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -54,13 +56,14 @@ class Problem:
 def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:
     """One neuron as a network of its own on the inputs x and other, with the linear before it; cut to its features `rows`.
 
-    Where another node than a linear stands before it, the inputs are its currents (T, B, N). The upstream gradient is that of
-    the whole network, and means something only where that is no more than this.
+    Where another node than a linear stands before it, the inputs are its currents (T, B, N), all features in one row. The
+    upstream gradient means something only where the whole network is no more than this.
     """
     network, node = problem.network, problem.network.node(neuron)
-    rows = np.arange(network.shapes[neuron][0]) if rows is None else rows
+    count = prod(network.shapes[neuron])
+    rows = np.arange(count) if rows is None else rows
     simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
-    upstream = problem.upstream[:, :, rows] if problem.upstream.shape == problem.shape(neuron) else problem.upstream
+    upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
     linear = linear_before(network, neuron)
     if linear is None:
         given = (x[:, :, rows], other[:, :, rows])
@@ -81,14 +84,12 @@ def linear_before(network: Network, neuron: str) -> Node | None:
 
 
 def is_chain(network: Network) -> bool:
-    """Whether the network is no more than layers: linears and neurons that hand out spikes, one after the other."""
-    before = INPUT
-    for node in network.nodes:
-        plain = not (node.options.get("recurrent") or node.options.get("potentials"))
-        if node.kind not in ("linear", "neuron") or node.inputs != (before,) or not plain:
-            return False
-        before = node.name
-    return network.output.kind == "neuron"
+    """Whether the network is no more than layers, one after the other: a neuron that hands out spikes, behind a linear or not."""
+    before = [INPUT, *(node.name for node in network.nodes)]
+    kinds = [node.kind for node in network.nodes]
+    plain = not any(node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes)
+    layers = set(kinds) <= {"linear", "neuron"} and ("linear", "linear") not in pairwise(kinds) and kinds[-1] == "neuron"
+    return plain and layers and all(node.inputs == (before[i],) for i, node in enumerate(network.nodes))
 
 
 def places(network: Network) -> dict[str, str]:

@@ -208,6 +208,12 @@ def test_layers_are_counted_in_chains_only():
     assert set(places(network_of(CASE)).values()) == {""}
 
 
+def test_a_neuron_alone_has_all_its_features_in_one_row():
+    problem = problem_of(replace(CASE, workload="contract", **TINY))
+    currents = np.zeros((5, 3, 4 * 9 * 11), np.float32)
+    assert alone(problem, "neuron1", currents, currents).network.shapes == {"input": (396,), "neuron1": (396,)}
+
+
 def test_what_lies_before_a_neuron_is_computed_once(monkeypatch):
     """Calibrating a deep network neuron by neuron from its input took minutes."""
     computed, compute = [], oracle.compute

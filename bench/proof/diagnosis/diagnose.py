@@ -8,6 +8,7 @@ the constant from one side, and gradients are smooth in it.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
 def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits, rows: np.ndarray | None) -> Evidence:
     """A layer cut down to the neurons `rows`."""
     cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
-    rows = np.arange(layer.network.shapes[layer.last][0]) if rows is None else rows
+    rows = np.arange(prod(layer.network.shapes[layer.last])) if rows is None else rows
     own = next(iter(cut.parameters.values()), {})
     weight, bias = own.get("weight"), own.get("bias")
     right, other = (x.astype(np.float64) if weight is None else linear(x, weight, bias) for x in (cut.input, cut.other_input))
