@@ -11,7 +11,7 @@ from snnbench.adapters.base.case import Case, Native, variants_of
 from snnbench.kernels.spec import NeuronSpec
 
 from ..mistakes import ConfigError, nearest
-from ..workloads import WORKLOADS
+from ..workloads import workload_of
 from .adapter_info import AdapterInfo
 from .config import Experiment
 from .values import parse_neuron
@@ -27,7 +27,7 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     combined = [
         Case("", seed=experiment.seed, **dict(zip(AXES, values, strict=True))) for values in itertools.product(*axes.values())
     ]
-    return list(dict.fromkeys(WORKLOADS[case.workload].canonical(case) for case in combined))
+    return list(dict.fromkeys(workload_of(case).canonical(case) for case in combined))
 
 
 def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:

@@ -8,7 +8,7 @@ import numpy as np
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import Network
 
-from ..workloads import WORKLOADS
+from ..workloads import workload_of
 from . import oracle
 from .calibration import calibrate
 from .problem import alone, generate
@@ -61,7 +61,7 @@ def free_run(case: Case, network: Network) -> FreeRun:
 
 def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`; the file appears whole or not at all."""
-    free, partial = free_run(case, WORKLOADS[case.workload].network(case)), path.with_suffix(".partial.npz")
+    free, partial = free_run(case, workload_of(case).network(case)), path.with_suffix(".partial.npz")
     spikes = {} if free.spikes is None else {"spikes": free.spikes}
     names, gains = list(free.gains), list(free.gains.values())
     np.savez_compressed(partial, allow_pickle=False, neurons=names, gains=gains, rates=list(free.rates.values()), **spikes)

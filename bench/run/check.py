@@ -14,7 +14,7 @@ from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
 from ..worker.task import Inquiry, Task
-from ..workloads import WORKLOADS
+from ..workloads import WORKLOADS, workload_of
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
 
@@ -57,7 +57,7 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
                 raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
         if each.device.partition(":")[0] not in ("cpu", "cuda"):
             raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
-    return [WORKLOADS[each.workload].canonical(each) for each in points]
+    return [workload_of(each).canonical(each) for each in points]
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:

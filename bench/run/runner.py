@@ -20,7 +20,7 @@ from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..worker.task import Task
-from ..workloads import WORKLOADS
+from ..workloads import workload_of
 from .done import Done, counts
 from .outcome import last_line, verdict
 from .planning import PlannedCase
@@ -115,7 +115,7 @@ class Runner:
             self.null_s[executor] = self._launch("null", {}, planned.case.device, executor).duration_s
         case = planned.case
         free_runs = []
-        for wanted in (case, WORKLOADS[case.workload].proved_case(case)):
+        for wanted in (case, workload_of(case).proved_case(case)):
             path, outcome = self._free_run(wanted)
             if failure := self.failed_oracles.get(path):
                 return self._record(planned, round, attempt, started, outcome or Outcome(), failure)

@@ -21,7 +21,7 @@ from snnbench.adapters.base.fingerprint import source_hash
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..status import in_words
-from ..workloads import WORKLOADS
+from ..workloads import workload_of
 from .task import Inquiry
 
 
@@ -86,7 +86,7 @@ def _missing(module: str) -> str | None:
 def _refusal(adapter: Adapter, case: Case) -> str | None:
     """Why an adapter refuses a case, or None. A `supports` that raises shows when the case runs; other adapters go on."""
     try:
-        return adapter.refuses(case, WORKLOADS[case.workload].network(case))
+        return adapter.refuses(case, workload_of(case).network(case))
     except Exception:
         return None
 

@@ -25,7 +25,7 @@ from ..proof.problem import Problem
 from ..proof.recheck import recheck
 from ..proof.stages import problem_of, prove
 from ..status import declared, in_words, memory_status
-from ..workloads import WORKLOADS
+from ..workloads import workload_of
 from .sandbox import ATTEMPTS
 from .task import Task
 
@@ -39,7 +39,7 @@ class Worker:
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
         self.task, self.case, self.emit = task, task.case, emit
-        self.workload = WORKLOADS[task.case.workload]
+        self.workload = workload_of(task.case)
         self.network = self.workload.network(task.case)
         self.first_round = task.round == 0
         self.backward_fits = True

@@ -1,5 +1,7 @@
 """The named networks: each a function from a case to a network, in a file of its own, listed here."""
 
+from snnbench.adapters.base.case import Case
+
 from .lif import lif
 from .linear_lif import linear_lif
 from .workload import Workload
@@ -7,4 +9,9 @@ from .workload import Workload
 WORKLOADS: dict[str, Workload] = {each.name: each for each in (linear_lif, lif)}
 """Every workload by its name."""
 
-__all__ = ["WORKLOADS", "Workload"]
+
+def workload_of(case: Case) -> Workload:
+    return WORKLOADS[case.workload]
+
+
+__all__ = ["WORKLOADS", "Workload", "workload_of"]

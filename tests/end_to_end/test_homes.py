@@ -100,12 +100,12 @@ import json, sys
 import numpy as np
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.workloads import WORKLOADS
+from snnbench.workloads import workload_of
 
 adapter = registry.load(registry.BUILT_IN[sys.argv[1]])
 case = Case(sys.argv[1], workload="lif", bias=False, neuron=NATIVE, time_steps=31, batch=5, neurons=61)
 currents = np.load(sys.argv[2])
-program = adapter.program(case, WORKLOADS[case.workload].network(case))
+program = adapter.program(case, workload_of(case).network(case))
 program.load({})
 result = program.forward(program.put_input(currents))
 upstream = np.zeros_like(currents)

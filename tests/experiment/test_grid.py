@@ -12,7 +12,7 @@ from snnbench.experiment.grid import expand, resolve_framework, select
 from snnbench.experiment.order import dominated, estimate_seconds, order
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
-from snnbench.workloads import WORKLOADS
+from snnbench.workloads import WORKLOADS, workload_of
 
 NARROW = replace(WORKLOADS["lif"], name="narrow", axes=("neurons",), fixed={"bias": False})
 """A workload whose cases lack some axes."""
@@ -69,7 +69,7 @@ def test_axes_without_meaning_for_the_neuron_alone_collapse():
     grid = {"framework": ["torch"], "workload": ["lif"], "layers": [1, 3], "bias": [True, False], "input_grad": [True, False]}
     (case,) = cases(grid=grid)
     assert (case.layers, case.bias, case.input_grad) == (1, False, True)
-    assert WORKLOADS[case.workload].canonical(case) == case
+    assert workload_of(case).canonical(case) == case
     assert len(cases(grid={**grid, "workload": ["linear-lif"]})) == 8
 
 

@@ -1,7 +1,7 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
 from ...proof.limits import limits_of
-from ...workloads import WORKLOADS
+from ...workloads import WORKLOADS, workload_of
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
@@ -46,7 +46,7 @@ def _panel(table: Table, where: dict[str, str], column: str, words: str, group: 
 def _limit(entry: Entry) -> float:
     """The largest relative error that any gradient of a case may have."""
     case = entry.row.case
-    network = WORKLOADS[case.workload].network(case)
+    network = workload_of(case).network(case)
     biased = any("bias" in shapes for shapes in network.parameters.values())
     return max(limit.bias_gradient if biased else limit.gradient for limit in limits_of(case, network).values())
 
