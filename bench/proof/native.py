@@ -8,7 +8,7 @@ import numpy as np
 
 from snnbench.adapters.base.contract import Gradients, Program, Unsupported
 
-from .gradients import ask_gradients
+from ..status import declared, is_out_of_memory
 from .judge import Verdict, not_spikes
 from .problem import Problem, places
 
@@ -105,3 +105,15 @@ def _fault(name: str, given: np.ndarray | None, repeated: np.ndarray | None, tol
     if np.linalg.norm(repeated - given) > tolerance * np.linalg.norm(given):
         return f"the same call gave another gradient of the {name} when repeated: state leaks between calls"
     return None
+
+
+def ask_gradients(program: Program, result: Any, upstream: Any) -> tuple[Gradients | None, str | None]:
+    """(gradients, None), or (None, why not): a wrong forward is named before the backward that fails because of it."""
+    try:
+        done = program.backward(result, upstream)
+        program.wait(done)
+        return program.gradients(done), None
+    except Exception as error:
+        if is_out_of_memory(error) or declared(error):
+            raise
+        return None, f"backward fails: {type(error).__name__}: {error}"

@@ -16,10 +16,9 @@ from ..cores import usable_cores
 from ..workloads import WORKLOADS, Workload
 from .calibration import calibrate
 from .diagnosis.diagnose import diagnose
-from .gradients import ask_gradients
 from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
-from .native import excited, judge_native
+from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
 from .stage_names import OWN_SIZE, TIME_AXIS
 from .time_axis import time_axis

@@ -2,14 +2,17 @@
 
 import pytest
 import torch
+from support.networks import network_of
 from support.neurons import SPEC, Network, options
 from support.slow import representatives
 
-from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec, work
+from snnbench.adapters.base.case import Case
+from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
 from snnbench.kernels.lif import autograd, backends, contract, lif
 from snnbench.kernels.lif.cpu import launch
 from snnbench.kernels.lif.operator import NeuronOptions, lif_backward_op, lif_op
+from snnbench.measure.floor import mandatory
 
 
 def currents_of(*shape, **options):
@@ -169,10 +172,9 @@ def test_floors_are_the_bytes_that_the_kernels_are_given(monkeypatch):
     monkeypatch.setattr(launch, "backward", note)
     x = currents_of(70, 3, 97)
     lif(x, backend="cpp").spikes.backward(torch.ones(70, 3, 97))
-    assert seen == [
-        work.neuron_forward(70, 3 * 97, 4, checkpoints=True).bytes,
-        work.neuron_backward(70, 3 * 97, 4, checkpoints=True).bytes,
-    ]
+    case = Case("any", workload="lif", time_steps=70, batch=3, neurons=97)
+    checkpoints = 3 * (3 * 97) * 4
+    assert seen == [mandatory(case, network_of(case), phase).bytes + checkpoints for phase in ("forward", "backward")]
 
 
 def test_an_expanded_gradient_is_read_in_place(monkeypatch):
