@@ -99,9 +99,9 @@ def backward(network: Network, parameters: Parameters, result: Run, upstream: np
         elif node.kind == "mean_time":
             gradient = np.broadcast_to(gradient / len(x), x.shape)
         else:
-            found, rows = LAYERS[node.kind].backward(node.options, own, merged(x), merged(gradient))
+            gradients, rows = LAYERS[node.kind].backward(node.options, own, merged(x), merged(gradient))
             gradient = rows.reshape(x.shape)
             if own:
-                by_parameter[node.name] = {name: found[name] for name in own}
+                by_parameter[node.name] = {name: gradients[name] for name in own}
         add(before, gradient)
     return Expected({name: by_parameter[name] for name in network.parameters}, by_value[INPUT])

@@ -147,18 +147,18 @@ def scaled_nodes(network: Network, neuron: str) -> set[str]:
     where nothing stands between it and the neuron.
     """
     node = network.node(neuron)
-    found = {neuron} if node.options["recurrent"] else set()
+    scaled = {neuron} if node.options["recurrent"] else set()
     ways = list(node.inputs)
     if ways == [INPUT]:
-        return found | {INPUT}
+        return scaled | {INPUT}
     while ways:
         if (name := ways.pop()) == INPUT or network.node(name).kind == "neuron":
             continue
         if name in network.parameters:
-            found.add(name)
+            scaled.add(name)
         else:
             ways += network.node(name).inputs
-    return found
+    return scaled
 
 
 def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.ndarray]:

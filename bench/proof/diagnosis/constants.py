@@ -35,12 +35,12 @@ def _spec_field(text: str, name: str, starts: tuple[float, ...], lowest: float, 
     return Constant(text, lambda e: getattr(e.spec, name), supposed, starts, lowest, highest)
 
 
-def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], kept: float) -> Constant:
-    """Currents c become c·(1 − p·(1 − kept)) + p·(matrix c), the matrix acting on time (axis 0) or items (axis 1)."""
+def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining: float) -> Constant:
+    """Currents c become c·(1 − p·(1 − remaining)) + p·(matrix c), the matrix acting on time (axis 0) or items (axis 1)."""
 
     def supposed(e: Evidence, p: float) -> Hypothesis:
         m = matrix(e.right.currents.shape[axis])
-        m = (1 - p * (1 - kept)) * np.eye(len(m)) + p * m
+        m = (1 - p * (1 - remaining)) * np.eye(len(m)) + p * m
         return e.suppose(_along(axis, m, e.right.currents), pull=lambda gradient: _along(axis, m.T, gradient))
 
     return Constant(text, lambda e: 0.0, supposed, lowest=0.0, highest=1.0)
@@ -84,12 +84,12 @@ CONSTANTS = [
     Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
     *(
         constant
-        for kept in (1, 0)
+        for remaining in (1, 0)
         for constant in (
-            _mixing("looks ahead: about {p} of the next step's current is mixed in", 0, _next, kept),
-            _mixing("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean, kept),
-            _mixing("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean, kept),
-            _mixing("batch items mix: about {p} of the previous item is mixed in", 1, _neighbour, kept),
+            _mixing("looks ahead: about {p} of the next step's current is mixed in", 0, _next, remaining),
+            _mixing("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean, remaining),
+            _mixing("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean, remaining),
+            _mixing("batch items mix: about {p} of the previous item is mixed in", 1, _neighbour, remaining),
         )
     ),
 ]
