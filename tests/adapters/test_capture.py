@@ -50,7 +50,7 @@ def reading(name):
     return read
 
 
-@pytest.mark.parametrize("case", variants(), ids=lambda case: case.framework_variant)
+@pytest.mark.parametrize("case", list(variants()), ids=lambda case: case.framework_variant)
 def test_a_step_reads_nothing_back(case, monkeypatch):
     step_that_may_not_read(adapter_of(case.framework), case, monkeypatch)
 
