@@ -76,9 +76,10 @@ class Table:
             self._ratios[pair] = ratio_of(rounds, baseline, resampled(rounds, (0, 0)), self._resampled_baselines[base.index])
         return self._ratios[pair]
 
-    def title(self, where: dict[str, str]) -> str:
-        """What tells these conditions from those of other groups, and the phase."""
-        return " · ".join(where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where)
+    def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
+        """What tells these conditions from those of other groups, and the phase, between two texts."""
+        parts = [where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where]
+        return " · ".join(filter(None, (before, *parts, behind)))
 
     def records(self) -> list[dict[str, Any]]:
         """The value of every metric, case by case."""

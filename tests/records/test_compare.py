@@ -81,11 +81,7 @@ def test_a_status_a_proof_a_missing_case():
         unmeasured("torch", "oom_host", neurons=97),
         *rounds("spyx", step=0.002, neurons=97),
     ]
-    assert set(compared(base, new)[0]) == {
-        ("jax", "case", "worse"),
-        ("torch", "status", "worse"),
-        ("spyx", "status", "better"),
-    }
+    assert set(compared(base, new)[0]) == {("jax", "case", "worse"), ("torch", "status", "worse"), ("spyx", "status", "better")}
     unproved = records()
     for one in unproved:
         if one.case["framework"] == "torch":

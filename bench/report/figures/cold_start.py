@@ -5,7 +5,7 @@ from math import ceil
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SCHEMA, SECONDS, Spec, beside, hint, rows_of_dots, text_of
+from .spec import LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
@@ -62,33 +62,23 @@ def _spec() -> Spec:
     transform: list[Spec] = [
         {"calculate": "datum.besides_s", "as": "first call besides"},
         {"fold": list(PARTS), "as": ["part", "seconds"]},
-        {"calculate": f"indexof({list(PARTS)}, datum.part)", "as": "place"},
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": text_of("total", SECONDS) + " + ', ' + datum.pays", "as": "after"},
+        *calculated(
+            place=f"indexof({list(PARTS)}, datum.part)",
+            time=TIME,
+            after=text_of("total", SECONDS) + " + ', ' + datum.pays",
+        ),
         {"filter": "isValid(datum.seconds)"},
     ]
-    colour = {
-        "field": "part",
-        "type": "nominal",
-        "sort": None,
-        "scale": {"domain": list(PARTS), "range": "$ramp"},
-        "legend": {"orient": "bottom", "title": None, "columns": "$columns", "symbolType": "square"},
-    }
-    x = {
-        "field": "seconds",
-        "type": "quantitative",
-        "stack": "zero",
-        "axis": {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS},
-    }
-    bars = {
-        "mark": {"type": "bar", "height": {"band": 0.62}, "stroke": "$page", "strokeWidth": 1},
-        "encoding": {
-            "x": x,
-            "color": colour,
-            "order": {"field": "place", "type": "quantitative"},
-            "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),
+    encoding = {
+        "x": {
+            "field": "seconds",
+            "type": "quantitative",
+            "stack": "zero",
+            "axis": {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS},
         },
+        "color": nominal("part", scale={"domain": list(PARTS), "range": "$ramp"}, legend={**LEGEND, "symbolType": "square"}),
+        "order": {"field": "place", "type": "quantitative"},
+        "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),
     }
-    label = beside("after")
-    label["transform"] = [{"filter": "datum.place === 0"}]
-    return {**rows_of_dots([bars, label], transform), "$schema": SCHEMA}
+    bars = layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)
+    return rows_of_dots([bars, beside("after", "datum.place === 0")], transform)

@@ -3,7 +3,7 @@
 from ..coverage import KINDS
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import BY_VARIANT, SCHEMA, Spec
+from .spec import LEGEND, Spec, by_variant, drawing, layer, nominal
 
 TEXT = "How each case ended; #1 is the fastest step of its column."
 WORDS = {
@@ -30,29 +30,11 @@ def coverage_map(table: Table) -> Figure:
 
 
 def _spec() -> Spec:
-    kind = {
-        "field": "kind",
-        "type": "nominal",
-        "sort": None,
-        "scale": {"domain": list(WORDS.values()), "range": list(COLOURS)},
-        "legend": {"orient": "bottom", "title": None, "columns": "$columns"},
-    }
-    x: Spec = {
-        "field": "conditions",
-        "type": "nominal",
-        "sort": None,
-        "axis": {"title": None, "labelAngle": -45, "labelLimit": 0},
-    }
-    x["axis"]["grid"] = False
-    text = {"type": "text", "limit": 50, "lineBreak": " ", "baseline": "middle"}
-    return {
-        "$schema": SCHEMA,
-        "width": {"step": 52},
-        "height": {"step": 22},
-        "data": {"values": "$points"},
-        "encoding": {"x": x, "y": {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}},
-        "layer": [
-            {"mark": {"type": "rect", "stroke": "$page", "strokeWidth": 2}, "encoding": {"color": kind}},
-            {"mark": text, "encoding": {"text": {"field": "word", "type": "nominal"}}},
-        ],
-    }
+    kind = nominal("kind", scale={"domain": list(WORDS.values()), "range": list(COLOURS)}, legend=LEGEND)
+    x = nominal("conditions", axis={"title": None, "labelAngle": -45, "labelLimit": 0, "grid": False})
+    word = {"text": {"field": "word", "type": "nominal"}}
+    layers = [
+        layer("rect", {"color": kind}, stroke="$page", strokeWidth=2),
+        layer("text", word, limit=50, lineBreak=" ", baseline="middle"),
+    ]
+    return drawing(layers, encoding={"x": x, "y": by_variant(grid=False)}, width={"step": 52}, height={"step": 22})

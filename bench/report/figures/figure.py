@@ -1,5 +1,6 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,15 @@ def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dic
         for phase in STEP_FIRST
         if (timed := [entry for entry in group if entry.shows(phase)])
     ]
+
+
+def by_meaning(group: list[Entry], phase: str) -> list[tuple[str, list[Entry]]]:
+    """The entries whose memory in `phase` is known, by what the figure means: only the same quantity may be compared."""
+    meanings: dict[str, list[Entry]] = defaultdict(list)
+    for entry in group:
+        if entry.values[f"{phase}_peak_memory_bytes"]:
+            meanings[entry.values["memory_meaning"] or "unknown"].append(entry)
+    return list(meanings.items())
 
 
 def substituted(spec: Any, values: dict[str, Any]) -> Any:

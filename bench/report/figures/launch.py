@@ -5,7 +5,7 @@ from typing import Any
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import BY_VARIANT, Spec, hint, rows_of_dots
+from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 
 TEXT = (
     "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue: at most (≤) the time "
@@ -95,38 +95,30 @@ def verdict(most: float | None, returned: float | None, least: float | None) -> 
 
 
 def _spec() -> Spec:
-    transform: list[Spec] = [
-        {"calculate": "isValid(datum.least) ? '≥ ' + format(min(datum.least, 1), '.0%') : ''", "as": "at_least"},
-        {"calculate": "isValid(datum.most) ? '≤ ' + format(min(datum.most, 1), '.0%') : ''", "as": "at_most"},
-        {"calculate": "isValid(datum.returned) ? 'back ' + format(datum.returned, '.0%') : ''", "as": "until_return"},
-        {"calculate": f"{FILLED}[datum.verdict]", "as": "filled"},
-        {"calculate": "datum.verdict + (datum.unsure ? '?' : '')", "as": "word"},
-        {"calculate": "datum.verdict === 'no' && datum.at_most ? datum.at_most : datum.at_least", "as": "bound"},
-        {"calculate": "[datum.bound, datum.until_return]", "as": "shares"},
-    ]
+    transform = calculated(
+        at_least="isValid(datum.least) ? '≥ ' + format(min(datum.least, 1), '.0%') : ''",
+        at_most="isValid(datum.most) ? '≤ ' + format(min(datum.most, 1), '.0%') : ''",
+        until_return="isValid(datum.returned) ? 'back ' + format(datum.returned, '.0%') : ''",
+        filled=f"{FILLED}[datum.verdict]",
+        word="datum.verdict + (datum.unsure ? '?' : '')",
+        bound="datum.verdict === 'no' && datum.at_most ? datum.at_most : datum.at_least",
+        shares="[datum.bound, datum.until_return]",
+    )
     fill = {"field": "filled", "type": "quantitative", "scale": None}
     tooltip = hint(framework="variant", neurons="neurons", launch_bound="word", least="at_least", most="at_most")
     tooltip += hint(until_the_return="until_return")
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
-    text = {"type": "text", "align": "center", "lineHeight": 13}
-    clear = [{"filter": "datum.verdict !== 'unclear'"}]
-    lines: Spec = {**BY_VARIANT, "axis": {**BY_VARIANT["axis"], "grid": False}}
-    layers: list[Spec] = [
-        {"mark": {"type": "rect", "color": "$accent", "stroke": "$grid"}, "encoding": {"fillOpacity": fill}},
-        {
-            "transform": [{"filter": "datum.verdict === 'unclear'"}],
-            "mark": {**text, "color": "$muted", "baseline": "middle"},
-            "encoding": {"text": {"field": "verdict"}},
-        },
-        {
-            "transform": clear,
-            "mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 4"}},
-            "encoding": {"text": {"field": "word"}},
-        },
-        {
-            "transform": clear,
-            "mark": {**text, "baseline": "top", "dy": {"expr": "-bandwidth('y') / 2 + 17"}},
-            "encoding": {"text": {"field": "shares"}},
-        },
+
+    def text(field: str, where: str, **look: Any) -> Spec:
+        return layer("text", {"text": {"field": field}}, where, align="center", lineHeight=13, **look)
+
+    def below_top(pixels: int) -> Spec:
+        return {"baseline": "top", "dy": {"expr": f"-bandwidth('y') / 2 + {pixels}"}}
+
+    layers = [
+        layer("rect", {"fillOpacity": fill}, color="$accent", stroke="$grid"),
+        text("verdict", "datum.verdict === 'unclear'", color="$muted", baseline="middle"),
+        text("word", "datum.verdict !== 'unclear'", fontWeight="bold", **below_top(4)),
+        text("shares", "datum.verdict !== 'unclear'", **below_top(17)),
     ]
-    return rows_of_dots(layers, transform, encoding={"x": x, "y": lines, "tooltip": tooltip})
+    return rows_of_dots(layers, transform, encoding={"x": x, "y": by_variant(grid=False), "tooltip": tooltip})

@@ -2,7 +2,7 @@
 
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
+from .spec import SECONDS, TIME, Spec, beside, calculated, dots_with_intervals, hint, log_x, rows_of_dots
 
 TEXT = (
     "What each framework's own tutorial gives. These are different networks with different gradients: the times say what a "
@@ -25,19 +25,7 @@ def natives(table: Table) -> Figure:
 
 
 def _spec() -> Spec:
-    transform: list[Spec] = [
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''", "as": "fires"},
-    ]
+    fires = "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''"
     x = {"field": "seconds", **log_x("time per step", SECONDS)}
     tooltip = hint(framework="variant", time="time", firing_rate="fires")
-    rule = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": coloured(False)["color"]}
-    layers: list[Spec] = [
-        {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": rule},
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {"x": x, **coloured(False), "tooltip": tooltip},
-        },
-        beside("fires"),
-    ]
-    return rows_of_dots(layers, transform)
+    return rows_of_dots([*dots_with_intervals(x, tooltip), beside("fires")], calculated(time=TIME, fires=fires))

@@ -5,7 +5,7 @@ from ...workloads import WORKLOADS, workload_of
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import Spec, coloured, hint, log_x, rows_of_dots
+from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_x, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
@@ -13,11 +13,7 @@ TEXT = (
     "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
     "zero; crosses are refused networks."
 )
-MEASURES = {
-    "grad_error": "gradient error",
-    "spike_mismatch": "spikes that differ",
-    "firing_rate": "firing rate",
-}
+MEASURES = {"grad_error": "gradient error", "spike_mismatch": "spikes that differ", "firing_rate": "firing rate"}
 SIZES = ("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads")
 LEAST_SPAN = 100
 """A logarithmic axis of less is mostly noise blown up."""
@@ -36,11 +32,10 @@ def proof(table: Table) -> Figure:
 def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
     order = sorted({entry.variant for entry in group})
-    title = " · ".join(filter(None, (words, table.title(where))))
     limits = [_limit(entry) for entry in group if entry.row.case.workload in WORKLOADS] if column == "grad_error" else []
     most = [max(limits)] if limits else []
     names = {"variants": order, "measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
-    return Panel(title, where, points, {"value": column}, names)
+    return Panel(table.title(where, words), where, points, {"value": column}, names)
 
 
 def _limit(entry: Entry) -> float:
@@ -63,22 +58,15 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
 def _spec() -> Spec:
     number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
     x = {"field": "value", **log_x("$measure", number, domain="$domain")}
-    transform: list[Spec] = [{"calculate": f"datum.value === 0 ? '0' : {number}", "as": "said"}]
-    colour = {"color": coloured(False)["color"], "tooltip": hint(framework="variant", value="said", case="sizes")}
-    shape: Spec = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
-    dots = {"type": "point", "filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
-    zero = {"type": "text", "text": "0", "align": "left", "fontWeight": "bold"}
-    once = {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
-    none, some = [{"filter": "datum.value === 0"}], [{"filter": "datum.value > 0"}]
-    limit = {
-        "data": {"values": "$limit"},
-        "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]},
-        "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, "tooltip": hint(limit="value")},
-    }
-    layers: list[Spec] = [
-        limit,
-        {"transform": some, "mark": dots, "encoding": {"x": x, "shape": shape, **colour}},
-        {"transform": none, "mark": dots, "encoding": {"x": {"value": 8}, "shape": shape, **colour}},
-        {"transform": [*none, once], "mark": zero, "encoding": {"x": {"value": 16}}},
+    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
+    seen = {"shape": shape, **COLOUR, "tooltip": hint(framework="variant", value="said", case="sizes")}
+    look = {"filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
+    zero = layer("text", {"x": {"value": 16}}, "datum.value === 0", text="0", align="left", fontWeight="bold")
+    zero["transform"] += [{"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}]  # one text a line
+    layers = [
+        limit(x, "$limit", tooltip=hint(limit="value")),
+        layer("point", {"x": x, **seen}, "datum.value > 0", **look),
+        layer("point", {"x": {"value": 8}, **seen}, "datum.value === 0", **look),
+        zero,
     ]
-    return rows_of_dots(layers, transform)
+    return rows_of_dots(layers, calculated(said=f"datum.value === 0 ? '0' : {number}"))

@@ -10,7 +10,7 @@ from ...mistakes import ConfigError
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import BY_VARIANT, SECONDS, Spec, hint, log_x, rows_of_dots, text_of
+from .spec import SECONDS, TIME, Spec, by_variant, calculated, dots, hint, log_x, rows_of_dots
 
 TEXT = (
     "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
@@ -90,26 +90,20 @@ def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], t
 
 
 def _spec() -> Spec:
-    transform: list[Spec] = [
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": "join(split(datum.name, '|'), ' ')", "as": "whole_name"},
-        {"calculate": "datum.nominal ? 'nominal only' : ''", "as": "remark"},
-    ]
-    x = {"field": "seconds", **log_x("seconds per call", SECONDS)}
-    tooltip = hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark")
-    y = {**BY_VARIANT, "field": "name", "axis": {**BY_VARIANT["axis"], "labelExpr": "split(datum.label, '|')", "labelLimit": 175}}
-    both = {"x": x, "y": y, "tooltip": tooltip}
-    shape: Spec = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
-    layers: list[Spec] = [
-        {
-            "transform": [{"filter": "!datum.ours"}],
-            "mark": {"type": "point", "filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9},
-            "encoding": {**both, "shape": shape},
-        },
-        {
-            "transform": [{"filter": "datum.ours"}],
-            "mark": {"type": "point", "filled": True, "size": 90, "color": "$accent", "opacity": 1},
-            "encoding": both,
-        },
+    transform = calculated(
+        time=TIME,
+        whole_name="join(split(datum.name, '|'), ' ')",
+        remark="datum.nominal ? 'nominal only' : ''",
+    )
+    both = {
+        "x": {"field": "seconds", **log_x("seconds per call", SECONDS)},
+        "y": by_variant("name", labelExpr="split(datum.label, '|')", labelLimit=175),
+        "tooltip": hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark"),
+    }
+    shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
+    hollow = {"filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9}
+    layers = [
+        dots({**both, "shape": shape}, "!datum.ours", **hollow),
+        dots(both, "datum.ours", size=90, color="$accent"),
     ]
     return rows_of_dots(layers, transform)

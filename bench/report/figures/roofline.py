@@ -2,7 +2,7 @@
 
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
+from .spec import COLOUR_AND_SHAPE, SECONDS, TIME, Spec, beside, calculated, dots, hint, limit, log_x, rows_of_dots, text_of
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
@@ -25,16 +25,13 @@ def roofline(table: Table) -> Figure:
 
 
 def _spec() -> Spec:
-    transform: list[Spec] = [
-        {"calculate": "datum.floor / datum.seconds", "as": "share"},
-        {"calculate": "format(datum.share, datum.share < 0.095 ? '.1~%' : '.0%')", "as": "percent"},
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": text_of("floor", SECONDS), "as": "least"},
-    ]
+    transform = calculated(
+        share="datum.floor / datum.seconds",
+        percent="format(datum.share, datum.share < 0.095 ? '.1~%' : '.0%')",
+        time=TIME,
+        least=text_of("floor", SECONDS),
+    )
     x = {"field": "share", **log_x("floor ÷ time", "format(datum.value, '~%')")}
-    limit = {"data": {"values": [{"share": 1}]}, "mark": {"type": "rule", "color": "$muted", "strokeDash": [4, 3]}}
-    limit["encoding"] = {"x": x, "y": {"value": 0}, "y2": {"value": "height"}}
-    dots = {"type": "point", "filled": True, "size": 70, "opacity": 1}
     tooltip = hint(framework="variant", time="time", floor="least", share="percent")
-    layers: list[Spec] = [limit, {"mark": dots, "encoding": {"x": x, **coloured(False), "tooltip": tooltip}}, beside("percent")]
+    layers = [limit(x, [{"share": 1}]), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip}), beside("percent")]
     return rows_of_dots(layers, transform)

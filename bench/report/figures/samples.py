@@ -7,7 +7,7 @@ from ...records.record import Record, Samples
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SECONDS, Spec, hint, plane, text_of
+from .spec import SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
@@ -29,7 +29,7 @@ def samples(table: Table) -> Figure:
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     """The wall clock's panel, under it the device's, and under that its frequency, as far as they are known."""
     where = entry.parts | {"phase": "step"}
-    title = " · ".join(filter(None, (entry.variant, table.title(where))))
+    title = table.title(where, entry.variant)
     device = "CPU time of the process" if entry.values["device_clock"] == "process" else "time on the device"
     thinned = [f"Every {every}th sample is shown."] if every > 1 else []
     kinds = [
@@ -107,12 +107,12 @@ def _spec() -> Spec:
     x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
-    legend = {"orient": "bottom", "title": "round", "symbolSize": 60}
-    kind = {"field": "round", "type": "nominal", "legend": legend}
+    kind = {"field": "round", "type": "nominal", "legend": {"orient": "bottom", "title": "round", "symbolSize": 60}}
     colour = {**kind, "scale": {"domain": "$rounds_shown", "range": "$palette"}}
     shape = {**kind, "scale": {"domain": "$rounds_shown", "range": "$marks"}}
-    transform: list[Spec] = [{"calculate": "$said", "as": "reading"}]
-    dots = {"mark": {"type": "point", "filled": True, "size": 28, "opacity": "$dots"}, "encoding": {"shape": shape}}
-    line = {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2, "opacity": "$line"}}
+    layers = [
+        layer("line", {}, interpolate="step-after", strokeWidth=2, opacity="$line"),
+        dots({"shape": shape}, size=28, opacity="$dots"),
+    ]
     encoding = {"x": x, "y": y, "color": colour, "tooltip": hint(round="round", reading="reading")}
-    return plane([line, dots], transform, height=150, encoding=encoding)
+    return plane(layers, calculated(reading="$said"), height=150, encoding=encoding)

@@ -8,7 +8,7 @@ from ...stats import crossing, power_law
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import DASHED, SECONDS, Spec, coloured, hint, log_x, log_y, plane, text_of
+from .spec import DASHES, INTERVAL, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_x, log_y, plane
 
 Lead = tuple[float, float, int, int, str, str]
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
@@ -42,7 +42,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         {"x": lead[0], "seconds": lead[1], "said": _sentence(letter, *lead)} for lead in _leads(lines, phase)
     ]
     return Panel(
-        title=" · ".join(filter(None, (f"over {axis_title}", table.title(where)))),
+        title=table.title(where, f"over {axis_title}"),
         where=where,
         points=[{"row": entry.index, "label": labels[entry.variant]} for name in order for entry in lines[name].values()],
         fields={"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"},
@@ -89,29 +89,15 @@ def _spec() -> Spec:
     x = {**log_x("$along", ""), "field": "x"}
     x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
     y = {**log_y("time per call", SECONDS), "field": "seconds"}
-    colour = coloured(True, "$labels")
-    transform: list[Spec] = [
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}", "as": "interval"},
-    ]
+    place, looks = {"x": x, "y": y}, coloured("$labels")
+    colour = {"color": looks["color"]}
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "line", "strokeWidth": 1.5},
-            "encoding": {"x": x, "y": y, "color": colour["color"], "strokeDash": DASHED},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 1},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour["color"]},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"x": x, "y": y, **colour, "tooltip": tooltip},
-        },
-        {
-            "data": {"values": "$crosses"},  # of its own, so that it is no line of the legend
-            "mark": {"type": "point", "shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2},
-            "encoding": {"x": x, "y": y, "tooltip": hint(lead="said")},
-        },
+    cross: dict[str, Any] = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2}
+    layers = [
+        layer("line", {**place, **colour, **DASHES}, strokeWidth=1.5),
+        layer("rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}, strokeWidth=1),
+        dots({**place, **looks, "tooltip": tooltip}, size=60),
+        # With data of its own, so that it is no line of the legend.
+        {"data": {"values": "$crosses"}, **layer("point", {**place, "tooltip": hint(lead="said")}, **cross)},
     ]
-    return plane(layers, transform)
+    return plane(layers, calculated(time=TIME, interval=INTERVAL))

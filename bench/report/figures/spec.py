@@ -27,7 +27,17 @@ def text_of(field: str, expression: str) -> str:
 
 def mebibytes(*fields: str) -> list[Spec]:
     """Transforms from bytes: on an axis in MiB, and only there, round numbers are round."""
-    return [{"calculate": f"isValid(datum.{name}) ? datum.{name} / 1048576 : null", "as": name} for name in fields]
+    return calculated(**{name: f"isValid(datum.{name}) ? datum.{name} / 1048576 : null" for name in fields})
+
+
+def calculated(**fields: str) -> list[Spec]:
+    """Transforms that add `fields` to the data, each by its expression."""
+    return [{"calculate": expression, "as": name} for name, expression in fields.items()]
+
+
+TIME = text_of("seconds", SECONDS)
+INTERVAL = f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}"
+"""Expressions of a time and of its interval in words."""
 
 
 def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> Spec:
@@ -55,77 +65,84 @@ def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
 
-BY_VARIANT: Spec = {
-    "field": "variant",
-    "type": "nominal",
-    "sort": None,
-    "scale": {"domain": "$variants"},
-    "axis": {
-        "title": None,
-        "labelExpr": "split(replace(datum.label, ':', ':|'), '|')",
-        "labelLimit": "$names_width",
-        "ticks": False,
-    },
-}
-"""One line for each framework variant, in the panel's order; a long name takes two lines of text."""
+def span(x: Spec, low: str = "low", high: str = "high") -> Spec:
+    """From one field of the data to another, along the axis `x`."""
+    return {"x": {**x, "field": low}, "x2": {"field": high}}
 
 
-def coloured(legend: bool, labels: str = "$variants") -> Spec:
-    """Colour and shape (and dashes, where a line is drawn) tell variants apart: each alone would do."""
-    field = "label" if labels == "$labels" else "variant"
-    kind = {"field": field, "type": "nominal", "sort": None}
-    place = {"orient": "bottom", "title": None, "columns": "$columns", "labelLimit": 190, "symbolSize": 60} if legend else None
+def nominal(field: str, **more: Any) -> Spec:
+    """A field of names, in the order of the data."""
+    return {"field": field, "type": "nominal", "sort": None, **more}
+
+
+def by_variant(field: str = "variant", **axis: Any) -> Spec:
+    """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
+    labels = {"labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": "$names_width"}
+    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, **axis})
+
+
+LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
+
+
+def coloured(labels: str) -> Spec:
+    """Colour and shape tell variants apart, each alone would do; `labels` are what the legend calls them."""
+    legend = {**LEGEND, "labelLimit": 190, "symbolSize": 60}
+    return _looks("label" if labels == "$labels" else "variant", labels, legend, color="$colours", shape="$shapes")
+
+
+def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
     return {
-        channel: {**kind, "scale": {"domain": labels, "range": f"${name}"}, "legend": place}
-        for channel, name in (("color", "colours"), ("shape", "shapes"))
+        channel: nominal(field, scale={"domain": names, "range": values}, legend=legend) for channel, values in ranges.items()
     }
 
 
-DASHED: Spec = {
-    "field": "variant",
-    "type": "nominal",
-    "sort": None,
-    "scale": {"domain": "$variants", "range": "$dashes"},
-    "legend": None,
-}
-"""Dashes for a line, besides its colour."""
+COLOUR = _looks("variant", "$variants", None, color="$colours")
+COLOUR_AND_SHAPE = _looks("variant", "$variants", None, color="$colours", shape="$shapes")
+DASHES = _looks("variant", "$variants", None, strokeDash="$dashes")
+"""Looks of a variant, without a legend, for plots that name it elsewhere."""
 
 
-def beside(text: str) -> Spec:
+def layer(mark: str, encoding: Spec, where: str = "", **look: Any) -> Spec:
+    """Marks of one kind with their look, for the data for which the expression `where` is true."""
+    return {"mark": {"type": mark, **look}, "encoding": encoding, **({"transform": [{"filter": where}]} if where else {})}
+
+
+def dots(encoding: Spec, where: str = "", **look: Any) -> Spec:
+    """A layer of filled points."""
+    return layer("point", encoding, where, **{"filled": True, "size": 70, "opacity": 1, **look})
+
+
+def dots_with_intervals(x: Spec, tooltip: list[Spec]) -> list[Spec]:
+    """Layers of a variant's dot and its interval, along the axis `x`."""
+    return [layer("rule", {**span(x), **COLOUR}, strokeWidth=2), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
+
+
+def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
+    """A dashed line from bottom to top, at a place of its own data."""
+    encoding = {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, **more}
+    return {"data": {"values": data}, **layer("rule", encoding, color="$muted", strokeDash=[4, 3])}
+
+
+def beside(text: str, where: str = "") -> Spec:
     """A text in the column to the right of the plot."""
-    return {
-        "mark": {"type": "text", "align": "left", "baseline": "middle"},
-        "encoding": {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}},
-    }
+    encoding = {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}}
+    return layer("text", encoding, where, align="left", baseline="middle")
+
+
+def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
+    """A whole specification, of a panel's points."""
+    return {"$schema": SCHEMA, "data": {"values": "$points"}, "transform": list(transform), "layer": list(layers), **more}
+
+
+def plane(layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int | str = 300, **more: Any) -> Spec:
+    """A specification with two quantitative axes."""
+    fitted = {"width": "$width", "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return drawing(layers, transform, **fitted, **more)
 
 
 def rows_of_dots(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
     """A specification with one line per framework variant; `layers` say what is on it."""
-    return {
-        "$schema": SCHEMA,
-        "width": "$width",
-        "height": "$height",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": "$points"},
-        "transform": list(transform),
-        "encoding": {"y": BY_VARIANT},
-        "layer": list(layers),
-        **more,
-    }
-
-
-def plane(layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int = 300, **more: Any) -> Spec:
-    """A specification with two quantitative axes."""
-    return {
-        "$schema": SCHEMA,
-        "width": "$width",
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": "$points"},
-        "transform": list(transform),
-        "layer": list(layers),
-        **more,
-    }
+    return plane(layers, transform, "$height", **{"encoding": {"y": by_variant()}, **more})
 
 
 def hint(**fields: str) -> list[Spec]:

@@ -5,7 +5,7 @@ from typing import Any
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase
-from .spec import SECONDS, Spec, beside, coloured, hint, log_x, rows_of_dots, text_of
+from .spec import INTERVAL, SECONDS, TIME, Spec, beside, calculated, dots_with_intervals, hint, layer, log_x, rows_of_dots, span
 
 TEXT = (
     "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
@@ -39,40 +39,27 @@ def _interval(table: Table, entry: Entry, base: Entry) -> dict[str, Any]:
 def _spec() -> Spec:
     figures = ("seconds", "low", "high")
     known = "isValid(datum.ratio_low) && against === datum.base"
-    interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
+    ratio_interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
     transform: list[Spec] = [
         {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "fastest"}]},
-        {"calculate": "datum.variant === baseline ? 1 : 0", "as": "chosen"},
+        *calculated(chosen="datum.variant === baseline ? 1 : 0"),
         {"joinaggregate": [{"op": "max", "field": "chosen", "as": "any_chosen"}]},
-        {"calculate": "datum.any_chosen ? baseline : datum.fastest.variant", "as": "base"},
-        *[{"calculate": f"datum.variant === datum.base ? datum.{name} : null", "as": f"own_{name}"} for name in figures],
+        *calculated(base="datum.any_chosen ? baseline : datum.fastest.variant"),
+        *calculated(**{f"own_{name}": f"datum.variant === datum.base ? datum.{name} : null" for name in figures}),
         {"joinaggregate": [{"op": "max", "field": f"own_{name}", "as": f"base_{name}"} for name in figures]},
-        {"calculate": "format(datum.seconds / datum.base_seconds, '.2f') + '×'", "as": "ratio"},
-        {"calculate": f"datum.ratio + ({known} ? {interval} : '') + ' ' + datum.base", "as": "ratio_said"},
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}", "as": "interval"},
+        *calculated(
+            ratio="format(datum.seconds / datum.base_seconds, '.2f') + '×'",
+            ratio_said=f"datum.ratio + ({known} ? {ratio_interval} : '') + ' ' + datum.base",
+            time=TIME,
+            interval=INTERVAL,
+        ),
     ]
-    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
     x = {"field": "seconds", **log_x("time per call", SECONDS)}
-    only_base = [{"filter": "datum.variant === datum.base"}]
-    layers: list[Spec] = [
-        {
-            "transform": only_base,
-            "mark": {"type": "rect", "color": "$band"},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"value": 0}, "y2": {"value": "height"}},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **_colour()},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {"x": x, **coloured(False), "tooltip": tooltip},
-        },
+    band = {**span(x), "y": {"value": 0}, "y2": {"value": "height"}}
+    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
+    layers = [
+        layer("rect", band, "datum.variant === datum.base", color="$band"),
+        *dots_with_intervals(x, tooltip),
         beside("ratio"),
     ]
     return rows_of_dots(layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against")])
-
-
-def _colour() -> dict:
-    return {"color": coloured(False)["color"]}

@@ -1,11 +1,12 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
+from collections import defaultdict
 from typing import Any
 
-from ..metric import STEP_FIRST, Entry
+from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel
-from .spec import MEBIBYTES, SCHEMA, SECONDS, Spec, coloured, hint, mebibytes, text_of
+from .figure import Figure, Panel, by_phase
+from .spec import COLOUR, MEBIBYTES, TIME, Spec, calculated, drawing, hint, layer, mebibytes, text_of
 
 TEXT = (
     "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
@@ -21,24 +22,20 @@ NO_NEURONS = "–"
 
 
 def winners(table: Table) -> Figure:
-    panels = []
-    for where, group in table.groups(("neurons", "time_steps")):
-        for phase in STEP_FIRST:
-            if points := _points(table, group, phase):
-                panels.append(_panel(table, where | {"phase": phase}, phase, points))
+    groups = by_phase(table, ("neurons", "time_steps"))
+    panels = [_panel(table, where, phase, _points(table, group, phase)) for phase, where, group in groups]
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
 def _points(table: Table, group: list[Entry], phase: str) -> list[dict[str, Any]]:
-    cells: dict[tuple[int | None, int], list[Entry]] = {}
+    cells: dict[tuple[int | None, int], list[Entry]] = defaultdict(list)
     for entry in group:
-        cells.setdefault((entry.values["neurons"], entry.values["time_steps"]), []).append(entry)
+        cells[entry.values["neurons"], entry.values["time_steps"]].append(entry)
     points = []
     for members in cells.values():
-        ordered = sorted((e for e in members if e.shows(phase)), key=lambda entry: entry.values[f"{phase}_s"])
-        if ordered:
-            point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
-            points.append(point | ({} if ordered[0].values["neurons"] is not None else {"neurons": NO_NEURONS}))
+        ordered = sorted(members, key=lambda entry: entry.values[f"{phase}_s"])
+        point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
+        points.append(point | ({} if ordered[0].values["neurons"] is not None else {"neurons": NO_NEURONS}))
     return points
 
 
@@ -63,32 +60,18 @@ def _spec() -> Spec:
     x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
     y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
     tie = "datum.also ? '|≈ ' + replace(datum.also, ':', ':|') : ''"
-    lines = {
-        "calculate": f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
-        "as": "lines",
-    }
-    transform: list[Spec] = [
-        *mebibytes("bytes"),
-        {"calculate": text_of("seconds", SECONDS), "as": "time"},
-        {"calculate": text_of("bytes", MEBIBYTES), "as": "memory"},
-        {"calculate": "split(replace(datum.variant, ':', ':|'), '|')", "as": "name"},
-        lines,
-    ]
+    transform = mebibytes("bytes") + calculated(
+        time=TIME,
+        memory=text_of("bytes", MEBIBYTES),
+        name="split(replace(datum.variant, ':', ':|'), '|')",
+        lines=f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
+    )
     tooltip = hint(fastest="variant", time="time", memory="memory", not_clearly_slower="also", compared="of")
-    text = {"type": "text", "align": "center", "lineHeight": 13, "limit": "$cell"}
-    return {
-        "$schema": SCHEMA,
-        "width": {"step": "$cell"},
-        "height": {"step": CELL_HEIGHT},
-        "data": {"values": "$points"},
-        "transform": transform,
-        "encoding": {"x": x, "y": y, "tooltip": tooltip},
-        "layer": [
-            {
-                "mark": {"type": "rect", "fillOpacity": 0.22, "strokeWidth": 2},
-                "encoding": {"color": coloured(False)["color"], "stroke": {**coloured(False)["color"]}},
-            },
-            {"mark": {**text, "fontWeight": "bold", "baseline": "top", "dy": -39}, "encoding": {"text": {"field": "name"}}},
-            {"mark": {**text, "baseline": "top", "dy": -12}, "encoding": {"text": {"field": "lines"}}},
-        ],
-    }
+    text: dict[str, Any] = {"align": "center", "lineHeight": 13, "limit": "$cell", "baseline": "top"}
+    layers = [
+        layer("rect", {**COLOUR, "stroke": COLOUR["color"]}, fillOpacity=0.22, strokeWidth=2),
+        layer("text", {"text": {"field": "name"}}, **text, fontWeight="bold", dy=-39),
+        layer("text", {"text": {"field": "lines"}}, **text, dy=-12),
+    ]
+    encoding = {"x": x, "y": y, "tooltip": tooltip}
+    return drawing(layers, transform, encoding=encoding, width={"step": "$cell"}, height={"step": CELL_HEIGHT})
