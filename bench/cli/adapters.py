@@ -20,7 +20,7 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     if as_json:
         document = {
             "environment": inventory.default.name,
-            "devices": inventory.devices,
+            "devices": inventory.default.devices,
             "adapters": [info.as_dict() for info in inventory.adapters.values()],
             "variants": [variant.as_dict() for variant in listed],
         }

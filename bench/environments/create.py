@@ -18,28 +18,23 @@ from .link import link, locations
 def create(environment: Environment) -> Iterator[CreationProgress]:
     """Make, update or mend an environment. Raises NotMade, or ConfigError if another command is at it."""
     try:
-        yield from _create(environment)
+        with locked(environment):
+            if environment.state()[0] == "ready":
+                if not (damages := damage(environment)):
+                    return
+                yield CreationProgress("damaged", line="; ".join(damages))
+                discard(environment)
+            if unmet := requirements.unmet_before(environment.recipe.needs):
+                raise NotMade(f"{environment.name} needs {unmet}")
+            (environment.folder / MARKER).unlink(missing_ok=True)
+            yield from install(environment)
+            link(environment.site_packages)
+            _check_adapters(environment)
+            marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
+            write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise NotMade(f"{environment.name}: {error.strerror or error}{where}; what is finished is kept") from None
-
-
-def _create(environment: Environment) -> Iterator[CreationProgress]:
-    with locked(environment):
-        if environment.state()[0] == "ready":
-            damages = damage(environment)
-            if not damages:
-                return
-            yield CreationProgress("damaged", line="; ".join(damages))
-            discard(environment)
-        if unmet := requirements.unmet_before(environment.recipe.needs):
-            raise NotMade(f"{environment.name} needs {unmet}")
-        (environment.folder / MARKER).unlink(missing_ok=True)
-        yield from install(environment)
-        link(environment.site_packages)
-        _check_adapters(environment)
-        marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
-        write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
 
 
 def _check_adapters(environment: Environment) -> None:

@@ -9,24 +9,20 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from ..executors.executor import Executor
-from ..executors.launch import launch, temporary_scratch
+from ..executors.launch import launch_apart
 from ..executors.local import LocalExecutor
-from ..executors.surroundings import worker_environment
 from ..worker.task import Inquiry
 from .environment import Environment, NotMade
 
-TIMEOUT_S, MEMORY_BYTES = 120.0, 16 * 2**30
+TIMEOUT_S = 120.0
 
 
 def ask_environment(environment: Environment, inquiry: Inquiry, executor: Executor | None = None) -> dict[str, Any]:
     """What a worker in the environment answers about it and about adapters. Raises NotMade without an answer."""
-    asked = executor or LocalExecutor(str(environment.python))
     job = replace(inquiry, environment=environment.name).as_dict()
-    with temporary_scratch() as folder:
-        variables = worker_environment("cuda", 0)  # hides no device: they are counted too
-        outcome = launch("describe", job, folder / "describe", TIMEOUT_S, MEMORY_BYTES, variables, asked)
+    executor = executor or LocalExecutor(str(environment.python))
     try:
-        return outcome.answer("describe")
+        return launch_apart("describe", job, "cuda", TIMEOUT_S, executor).answer("describe")
     except RuntimeError as error:
         raise NotMade(f"environment {environment.name} gives no answer: {error}") from None
 

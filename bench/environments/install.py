@@ -38,10 +38,8 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
     """Do the steps of the recipe that are not finished. Raises NotMade."""
     recipe, folder = environment.recipe, environment.folder
     finished = read_json(folder / FINISHED)
-    if finished is not None and (finished != recipe.keys[: len(finished)] or not environment.python.exists()):
-        finished = None
     count = len(recipe.steps) + 1
-    if finished is None:
+    if finished is None or finished != recipe.keys[: len(finished)] or not environment.python.exists():
         shutil.rmtree(folder, ignore_errors=True)
         yield from _do("python", 1, count, partial(_make_venv, environment))
         finished = []

@@ -1,6 +1,7 @@
 """What is installed: environments, their adapters, and which cases these refuse. Workers are asked; nothing is imported here."""
 
 import ast
+import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,14 @@ from typing import Any
 from snnbench.adapters.registry import BUILT_IN, references
 
 from ..executors.executor import Executor
-from ..executors.launch import Outcome, launch, temporary_scratch
+from ..executors.launch import launch_apart
 from ..executors.local import LocalExecutor
-from ..executors.surroundings import worker_environment
 from ..experiment.adapter_info import AdapterInfo
 from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
 
-TIMEOUT, MEMORY = 60.0, 16 * 2**30
+TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,13 @@ class Home:
 
 @dataclass
 class Inventory:
-    """Every adapter by its name, the homes of those that have an environment of their own by its name, and by case id the
-    reason for each refused case of the inquiry."""
+    """Every adapter by its name, the homes of those that have an environment of their own by its name, and by adapter and
+    case id the reason for each refused case of the inquiry."""
 
     default: Home
     adapters: dict[str, AdapterInfo] = field(default_factory=dict)
     homes: dict[str, Home] = field(default_factory=dict)
-    refusals: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def devices(self) -> list[str]:
-        """What the default environment reaches."""
-        return self.default.devices
+    refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def lacking(self) -> list[str]:
@@ -68,6 +63,11 @@ class Inventory:
     def home_of(self, adapter: AdapterInfo) -> Home:
         """Where an adapter's workers run; of one whose environment cannot be used, the default home."""
         return self.homes.get(adapter.home, self.default)
+
+    def add(self, entry: dict[str, Any], home: str = "default") -> None:
+        """Take in a worker's entry for one adapter, in place of an earlier one of the same name."""
+        adapter = AdapterInfo.from_answer(entry, declared_name(entry["reference"]) if "error" in entry else "", home)
+        self.adapters[adapter.name], self.refusals[adapter.name] = adapter, entry.get("refusals", {})
 
 
 def default_home(executor: Executor = LocalExecutor()) -> Home:
@@ -88,32 +88,19 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
     answer = _answer(replace(inquiry, references=asked), executor)
     inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()})
     strangers = [*(reference for reference in references().values() if reference not in BUILT_IN.values()), *files]
-    refusals: dict[str, dict[str, str]] = {}
     for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
-        _add(inventory, refusals, entry, "default")
+        inventory.add(entry)
     for own in known().values():
         lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]
         lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
         if lodgers:
-            _ask_at_home(inventory, refusals, own, lodgers, inquiry)
-    for reasons in refusals.values():
-        inventory.refusals |= reasons
+            _ask_at_home(inventory, own, lodgers, inquiry)
     return inventory
 
 
-def _add(inventory: Inventory, refusals: dict[str, dict[str, str]], entry: dict[str, Any], home: str) -> None:
-    """Take a worker's entry for one adapter into the inventory, in place of an earlier one of the same name."""
-    adapter = AdapterInfo.from_answer(entry, declared_name(entry["reference"]) if "error" in entry else "", home)
-    inventory.adapters[adapter.name] = adapter
-    refusals[adapter.name] = entry.get("refusals", {})
-
-
-def _ask_at_home(
-    inventory: Inventory, refusals: dict[str, dict[str, str]], own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry
-) -> None:
+def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry) -> None:
     """Ask for adapters in the environment made for them; where none answers, they lack it."""
-    default = inventory.default.executor
-    executor, lacking = default.at_home(own)
+    executor, lacking = inventory.default.executor.at_home(own)
     if executor is not None:
         asked = _about(inquiry, *(adapter.reference for adapter in lodgers))
         try:
@@ -123,7 +110,7 @@ def _ask_at_home(
         else:
             inventory.homes[own.name] = _home(answer, executor)
             for entry in answer["adapters"]:
-                _add(inventory, refusals, entry, own.name)
+                inventory.add(entry, own.name)
             return
     for adapter in lodgers:
         inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
@@ -151,19 +138,19 @@ def declared_name(reference: str) -> str:
         tree = ast.parse(Path(source).read_text()) if source.endswith(".py") else ast.Module([], [])
     except (OSError, SyntaxError, ValueError):
         return class_name
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name == class_name:
-            for statement in node.body:
-                target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
-                value = getattr(statement, "value", None)
-                if getattr(target, "id", None) == "name" and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    return value.value
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == class_name]
+    for statement in itertools.chain.from_iterable(one.body for one in classes):
+        match statement:
+            case ast.Assign([ast.Name("name"), *_], ast.Constant(str(name))):
+                return name
+            case ast.AnnAssign(ast.Name("name"), _, ast.Constant(str(name))):
+                return name
     return class_name
 
 
 def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
     """What the device can do at best: bytes copied per second by working-set size, flops per second by format."""
-    return _ask("ceilings", {"device": device}, device).answer("calibration")["ceilings"]
+    return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")["ceilings"]
 
 
 def _home(answer: dict[str, Any], executor: Executor) -> Home:
@@ -171,10 +158,4 @@ def _home(answer: dict[str, Any], executor: Executor) -> Home:
 
 
 def _answer(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
-    return _ask("describe", inquiry.as_dict(), executor=executor).answer("describe")
-
-
-def _ask(verb: str, job: dict[str, Any], device: str = "cuda", executor: Executor = LocalExecutor()) -> Outcome:
-    """Nothing is hidden from the worker unless `device` is the CPU: who counts devices must see them."""
-    with temporary_scratch() as folder:
-        return launch(verb, job, folder / verb, TIMEOUT, MEMORY, worker_environment(device, 0), executor)
+    return launch_apart("describe", inquiry.as_dict(), "cuda", TIMEOUT_S, executor).answer("describe")

@@ -39,7 +39,7 @@ class Step(_Table):
     @classmethod
     def _pinned(cls, install: tuple[str, ...]) -> tuple[str, ...]:
         for package in install:
-            if not pin_of(package) and not _is_local_package(package):
+            if not pin_of(package) and not (Path(package).is_absolute() and Path(package).exists()):
                 raise ValueError(f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package")
         return install
 
@@ -140,7 +140,3 @@ def _message(name: str, error: ValidationError) -> str:
     if first["type"] == "value_error" and len(first["loc"]) == 0:
         return f"{name}: {wanted(first)}"
     return f"{key} = {shown(first['input'])}: {wanted(first)}"
-
-
-def _is_local_package(package: str) -> bool:
-    return Path(package).is_absolute() and Path(package).exists()

@@ -10,14 +10,14 @@ from pathlib import Path
 from signal import SIGKILL, Signals
 from typing import Any, BinaryIO
 
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 from requests.exceptions import RequestException
 
 from ..cores import usable_cores
 from ..experiment.config import Experiment
 from ..mistakes import ConfigError
-from .docker_engine import OWNER, Engine
+from .docker_engine import FAILURES, OWNER, Engine
 from .executor import CannotStart, Ending, OwnEnvironment
 from .local import kernel_kills
 
@@ -25,7 +25,6 @@ ENVIRONMENTS = "/opt/environments"
 """Where the Dockerfile makes them."""
 NOT_FOUND = 127
 """Exit code of a container whose program is not in its image."""
-FAILURES = (DockerException, RequestException)
 
 
 @dataclass(frozen=True)
@@ -55,17 +54,11 @@ class DockerExecutor:
     parent: None = None
 
     def run(
-        self,
-        arguments: list[str],
-        variables: dict[str, str],
-        scratch: Path,
-        shared: list[Path],
-        timeout: float,
-        memory_bytes: int,
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
     ) -> Ending:
         try:
-            with self._container(arguments, variables, [scratch, *shared], memory_bytes) as container:
-                ending = _run_to_end(container, scratch / "output", timeout)
+            with self._container(arguments, variables, writes, memory_bytes) as container:
+                ending = _run_to_end(container, output, timeout)
         except FAILURES as error:
             raise CannotStart(f"the container engine failed: {_in_words(error)}") from None
         if ending.exit_code == NOT_FOUND:
@@ -78,11 +71,13 @@ class DockerExecutor:
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
         mounts += [Mount(str(folder), str(folder), "bind", read_only=True) for folder in self.reads]
         sees_gpus = self.gpus and variables.get("CUDA_VISIBLE_DEVICES") != ""
+        own_programs = os.path.dirname(self.python)
+        search_path = {"PATH": f"{own_programs}:{self.image.path}"} if own_programs else {}
         container = self.engine.client.containers.create(
             self.image.digest,
             arguments,
             entrypoint=[self.python],
-            environment={**self._search_path(), **variables},
+            environment={**search_path, **variables},
             user=f"{os.getuid()}:{os.getgid()}",  # the owner of the mounted folders
             labels={OWNER: self.engine.owner},
             mounts=mounts,
@@ -104,11 +99,6 @@ class DockerExecutor:
         finally:
             with suppress(*FAILURES):  # the engine is gone: the next start removes the container
                 container.remove(force=True, v=True)
-
-    def _search_path(self) -> dict[str, str]:
-        """Variables by which workers of another environment find its programs first."""
-        folder = os.path.dirname(self.python)
-        return {"PATH": f"{folder}:{self.image.path}"} if folder else {}
 
     def facts(self) -> dict[str, Any]:
         return {"image": {"name": self.image.name, "digest": self.image.digest}}
@@ -135,16 +125,12 @@ def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> Doc
     """The executor for an experiment with adapters in `files` (`path.py:Class`); `gpus` says whether this machine has any.
     Raises ConfigError if no engine answers or it has no such image."""
     engine = Engine()
-    needs_gpus = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
+    image = find_image(engine, experiment.container.image)
+    cores = tuple(usable_cores()[: experiment.measure.threads or None])
     sources = (Path(reference.rpartition(":")[0]) for reference in files)
-    return DockerExecutor(
-        engine,
-        find_image(engine, experiment.container.image),
-        cores=tuple(usable_cores()[: experiment.measure.threads or None]),
-        pids=experiment.container.pids,
-        reads=tuple(dict.fromkeys(source.parent for source in sources if source.suffix == ".py")),
-        gpus=needs_gpus,
-    )
+    reads = tuple(dict.fromkeys(source.parent for source in sources if source.suffix == ".py"))
+    needs_gpus = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
+    return DockerExecutor(engine, image, cores, experiment.container.pids, reads, needs_gpus)
 
 
 def _run_to_end(container: Any, output: Path, timeout: float) -> Ending:
@@ -154,10 +140,9 @@ def _run_to_end(container: Any, output: Path, timeout: float) -> Ending:
     with open(output, "wb", buffering=0) as stream:
         reader = threading.Thread(target=_copy_output, args=(pieces, stream), daemon=True)
         reader.start()
-        start = time.monotonic()
         try:
             container.start()
-            timed_out = not _ends_within(container, timeout, start)
+            timed_out = not _ends_within(container, timeout)
             if timed_out:
                 container.kill()
                 container.wait()
@@ -182,7 +167,8 @@ def _copy_output(pieces: Iterator[bytes], stream: BinaryIO) -> None:
             stream.write(piece)
 
 
-def _ends_within(container: Any, timeout: float, start: float) -> bool:
+def _ends_within(container: Any, timeout: float) -> bool:
+    start = time.monotonic()
     try:
         container.wait(timeout=timeout)
         return True
@@ -201,9 +187,8 @@ def find_image(engine: Engine, name: str) -> Image:
     try:
         image = engine.client.images.get(name)
     except ImageNotFound:
-        raise ConfigError(
-            f"container.image = {name!r}: the container engine has no such image: docker build -t {name} ."
-        ) from None
+        advice = f"the container engine has no such image: docker build -t {name} ."
+        raise ConfigError(f"container.image = {name!r}: {advice}") from None
     except FAILURES as error:
         raise ConfigError(f"container.image = {name!r}: {_in_words(error)}") from None
     variables = dict(entry.partition("=")[::2] for entry in image.attrs["Config"].get("Env") or [])

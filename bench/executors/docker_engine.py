@@ -17,6 +17,8 @@ from ..mistakes import ConfigError
 
 OWNER = "snnbench.owner"
 """Label of every container. Its value is the process that started it, as `boot:namespace:pid:start time`."""
+FAILURES = (DockerException, RequestException)
+"""What the client raises if the engine refuses something or does not answer."""
 LINGERS_S = 3.0
 """Seconds in which the engine may still make a container that a killed process had asked for."""
 
@@ -29,24 +31,15 @@ class Engine:
         try:
             self.client = docker.from_env(timeout=60)
             self.client.ping()
-        except (DockerException, RequestException) as error:
+        except FAILURES as error:
             where = os.environ.get("DOCKER_HOST", "its usual socket")
-            raise ConfigError(
-                f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
-            ) from None
+            mistake = f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
+            raise ConfigError(mistake) from None
         self.owner = owner()
         remove_orphans(self.client)
-        self._watch()
-
-    def _watch(self) -> None:
-        """Start a process that waits for the end of this one, however it ends, and removes the containers that are left."""
-        watcher = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, self.owner],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        watch = [sys.executable, "-P", "-m", __name__, self.owner]
+        nowhere = subprocess.DEVNULL
+        watcher = subprocess.Popen(watch, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
         atexit.register(watcher.kill)
 
 
@@ -84,15 +77,12 @@ def is_orphan(label: str) -> bool:
         return True
 
 
-def remove_orphans(client: docker.DockerClient, of: str | None = None) -> int:
-    """Remove the containers of dead owners, or all containers of the owner `of`. Returns how many were removed."""
-    removed = 0
+def remove_orphans(client: docker.DockerClient, of: str | None = None) -> None:
+    """Remove the containers of dead owners, or all containers of the owner `of`."""
     for entry in client.api.containers(all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}):
         if of is not None or is_orphan(entry["Labels"][OWNER]):
             with suppress(DockerException):  # another process has removed it
                 client.api.remove_container(entry["Id"], force=True, v=True)
-                removed += 1
-    return removed
 
 
 def main(label: str) -> None:
@@ -100,7 +90,7 @@ def main(label: str) -> None:
     sys.stdin.buffer.read()
     client, end = docker.from_env(timeout=60), time.monotonic() + LINGERS_S
     while time.monotonic() < end:
-        with suppress(DockerException, RequestException):
+        with suppress(*FAILURES):
             remove_orphans(client, label)
         time.sleep(0.2)
 

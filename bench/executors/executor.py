@@ -55,19 +55,10 @@ class Executor(Protocol):
         """The process that a worker dies with; None if the worker cannot see it."""
 
     def run(
-        self,
-        arguments: list[str],
-        variables: dict[str, str],
-        scratch: Path,
-        shared: list[Path],
-        timeout: float,
-        memory_bytes: int,
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
     ) -> Ending:
-        """Run Python with `arguments` to its end or to `timeout` seconds, then end everything that it started.
-
-        Its output goes to `scratch / "output"` as it comes. `shared` are folders beside `scratch` that it reads and writes.
-        Raises CannotStart.
-        """
+        """Run Python with `arguments` to its end or to `timeout` seconds, then end everything that it started. Its output goes
+        to the file `output` as it comes; `writes` are the folders that it reads and writes. Raises CannotStart."""
 
     def facts(self) -> dict[str, Any]:
         """What a record says of where its worker ran, beyond what the worker itself tells of its environment."""

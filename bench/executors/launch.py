@@ -5,8 +5,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,12 @@ import psutil
 
 from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor
+from .surroundings import worker_environment
 
 TAIL_BYTES = 4096
 """Of a worker's output, in a record."""
+APART_MEMORY_BYTES = 16 * 2**30
+"""That a worker outside a run may use."""
 
 
 @dataclass
@@ -43,7 +46,7 @@ class Outcome(Ending):
         for event in self.events:
             if event["part"] == part:
                 return event
-        raise RuntimeError(self.output_tail.strip().splitlines()[-1] if self.output_tail.strip() else "the worker gave no answer")
+        raise RuntimeError((self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1])
 
 
 def launch(
@@ -64,56 +67,37 @@ def launch(
     """
     scratch.mkdir(parents=True)
     try:
-        return _run_worker(verb, job, scratch, timeout, memory_bytes, variables, executor, shared)
+        events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
+        job = {**job, "parent": executor.parent, "memory_bytes": memory_bytes, "events": str(events)}
+        job_file.write_text(json.dumps(job))
+        # -P: a user's file named like a framework, in the current folder, must not hide the framework.
+        arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
+        start = time.monotonic()
+        ending = executor.run(arguments, {**variables, "TMPDIR": str(scratch)}, output, [scratch, *shared], timeout, memory_bytes)
+        duration = time.monotonic() - start
+        return Outcome(**vars(ending), events=_read_events(events), output_tail=_output_tail(output), duration_s=duration)
+    except CannotStart as error:
+        failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
+        return Outcome(exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         with suppress(OSError):
             scratch.parent.rmdir()
 
 
-@contextmanager
-def temporary_scratch() -> Iterator[Path]:
-    """A folder for workers outside a run. Folders that killed commands left behind are removed."""
+def launch_apart(verb: str, job: dict[str, Any], device: str, timeout: float, executor: Executor = LocalExecutor()) -> Outcome:
+    """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU. Scratch folders that killed
+    commands left behind are removed."""
     folders = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
-    own = folders / str(os.getpid())
-    if folders.is_dir():
-        for folder in folders.iterdir():
-            if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
-                shutil.rmtree(folder, ignore_errors=True)
+    for folder in folders.glob("*"):
+        if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
+            shutil.rmtree(folder, ignore_errors=True)
+    scratch = folders / str(os.getpid()) / verb
     try:
-        yield own
+        return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
     finally:
-        shutil.rmtree(own, ignore_errors=True)
         with suppress(OSError):
             folders.rmdir()
-
-
-def _run_worker(
-    verb: str,
-    job: dict[str, Any],
-    scratch: Path,
-    timeout: float,
-    memory_bytes: int,
-    variables: dict[str, str],
-    executor: Executor,
-    shared: Sequence[Path],
-) -> Outcome:
-    events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
-    job = {**job, "parent": executor.parent, "memory_bytes": memory_bytes, "events": str(events)}
-    job_file.write_text(json.dumps(job))
-    # -P: a user's file named like a framework, in the current folder, must not hide the framework.
-    arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
-    start = time.monotonic()
-    try:
-        ending = executor.run(arguments, {**variables, "TMPDIR": str(scratch)}, scratch, list(shared), timeout, memory_bytes)
-    except CannotStart as error:
-        as_if_reported: list[dict[str, Any]] = [
-            {"part": "import", "status": "env_error", "reason": str(error)},
-            {"part": "end", "cpu_seconds": 0.0},
-        ]
-        return Outcome(exit_code=127, events=as_if_reported, output_tail=str(error))
-    duration = time.monotonic() - start
-    return Outcome(**vars(ending), events=_read_events(events), output_tail=_output_tail(output), duration_s=duration)
 
 
 def _read_events(path: Path) -> list[dict[str, Any]]:

@@ -33,20 +33,14 @@ class LocalExecutor:
         return os.getpid()
 
     def run(
-        self,
-        arguments: list[str],
-        variables: dict[str, str],
-        scratch: Path,
-        shared: list[Path],
-        timeout: float,
-        memory_bytes: int,
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
     ) -> Ending:
         """Nothing here limits memory: the worker limits itself to `memory_bytes` (worker/sandbox.py)."""
         killed_before = kernel_kills()
         _adopt_orphans()
         before = {child.pid for child in psutil.Process().children(recursive=True)}
         try:
-            with open(scratch / "output", "wb") as stream:
+            with open(output, "wb") as stream:
                 process = subprocess.Popen(
                     [self.python, *arguments],
                     stdin=subprocess.DEVNULL,
@@ -94,11 +88,9 @@ def _ends_within(process: subprocess.Popen[bytes], timeout: float) -> bool:
     try:
         handle = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return process.returncode is not None
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)

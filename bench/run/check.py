@@ -8,8 +8,7 @@ from typing import Any
 from snnbench.adapters.base.case import INPUTS, PRECISIONS, Case
 
 from ..environments.inventory import take_inventory
-from ..executors.launch import launch, temporary_scratch
-from ..executors.surroundings import worker_environment
+from ..executors.launch import launch_apart
 from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
@@ -17,8 +16,6 @@ from ..worker.task import Inquiry, Task
 from ..workloads import WORKLOADS, workload_of
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
-
-MEMORY = 16 * 2**30
 
 
 @dataclass
@@ -93,8 +90,7 @@ def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
     case = planned.case
     if planned.status:
         return Checked(case, planned.status, planned.reason)
-    task, variables = Task(case, planned.adapter.reference), worker_environment(case.device, 0)
-    with temporary_scratch() as folder:
-        outcome = launch("prove", task.as_dict(), folder / "prove", timeout, MEMORY, variables, planned.home.executor)
+    task = Task(case, planned.adapter.reference)
+    outcome = launch_apart("prove", task.as_dict(), case.device, timeout, planned.home.executor)
     ended = verdict(outcome, case.device)
     return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})

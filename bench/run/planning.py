@@ -86,7 +86,7 @@ def load_plan(
         named = {text.partition(":")[0] for text in experiment.grid.framework}
         if adapter.reference in given and not named & {adapter.name, "all"}:
             experiment.grid.framework.append(adapter.name)
-    cases = expand(experiment, inventory.adapters, inventory.devices, f"{config}: grid.framework")
+    cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if not planned:
         raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
@@ -133,8 +133,8 @@ def _planned(case: Case, inventory: Inventory) -> PlannedCase:
     home = inventory.home_of(adapter)
     if adapter.lacking:
         return PlannedCase(case, adapter, home, "env_error", adapter.lacking)
-    if case.device.partition(":")[0] not in inventory.devices:
+    if case.device.partition(":")[0] not in inventory.default.devices:
         return PlannedCase(case, adapter, home, "env_error", f"this environment reaches no {case.device} device")
-    if reason := inventory.refusals.get(case.id):
+    if reason := inventory.refusals.get(case.framework, {}).get(case.id):
         return PlannedCase(case, adapter, home, "unsupported", reason)
     return PlannedCase(case, adapter, home)

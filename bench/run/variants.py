@@ -59,7 +59,7 @@ def inquiry() -> Inquiry:
 def survey_variants(inventory: Inventory) -> list[Variant]:
     """Every variant of every adapter that could be asked, on the best device that it runs on here."""
     adapters = [adapter for adapter in inventory.adapters.values() if not adapter.error]
-    cases = [case for adapter in adapters for case in _cases(adapter, inventory.devices)]
+    cases = [case for adapter in adapters for case in _cases(adapter, inventory.default.devices)]
     reasons: dict[Key, dict[str, str | None]] = {}
     for planned in plan_cases(cases, inventory):
         reason = planned.reason if planned.status else None
