@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
+from support.memory_table import memory_text
 from support.paths import ROOT
 
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
 from snnbench.report.plots import DRAWING, paper_spec
-from snnbench.report.tables.markdown import markdown_text, memory_text
+from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 
 README = ROOT / "README.md"

@@ -191,16 +191,5 @@ def _set_floors(group: list[Row]) -> None:
 
 
 def _group_order(case: Case) -> tuple[Any, ...]:
-    return (
-        case.device,
-        case.workload,
-        case.neuron.label(),
-        case.precision,
-        case.layers,
-        case.neurons,
-        case.time_steps,
-        case.batch,
-        case.input,
-        case.bias,
-        case.input_grad,
-    )
+    names = ("precision", "layers", "neurons", "time_steps", "batch", "input", "bias", "input_grad")
+    return (case.device, case.workload, case.neuron.label(), *(getattr(case, name) for name in names))

@@ -13,11 +13,11 @@ from ..status import RESULTS, RETRIED, STATUSES
 
 @dataclass(frozen=True)
 class Axis:
-    """What may differ between comparison groups: the heading of a column of it, and the words for a value."""
+    """What may differ between comparison groups: the heading of its column, the words for a value, and the unit of a number."""
 
     head: str
     say: Callable[[Any], str] = str
-    number: bool = False
+    unit: str = ""
 
 
 AXES = {
@@ -25,14 +25,14 @@ AXES = {
     "workload": Axis("workload"),
     "device": Axis("device"),
     "precision": Axis("precision"),
-    "layers": Axis("layers", lambda value: "1 layer" if value == 1 else f"{value} layers", number=True),
-    "neurons": Axis("N", lambda value: f"N = {value}", number=True),
-    "time_steps": Axis("T", lambda value: f"T = {value}", number=True),
-    "batch": Axis("B", lambda value: f"B = {value}", number=True),
+    "layers": Axis("layers", lambda value: "1 layer" if value == 1 else f"{value} layers", unit="count"),
+    "neurons": Axis("N", lambda value: f"N = {value}", unit="count"),
+    "time_steps": Axis("T", lambda value: f"T = {value}", unit="count"),
+    "batch": Axis("B", lambda value: f"B = {value}", unit="count"),
     "input": Axis("input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"),
     "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
     "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
-    "seed": Axis("seed", lambda value: f"seed {value}", number=True),
+    "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),
 }
 """Fields of a case, in the order in which they are named; any other field goes by its own name."""
 

@@ -54,6 +54,7 @@ class Entry:
 
 UNITS: dict[str, Callable[[Any], str]] = {
     "": lambda value: {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value),
+    "count": str,
     "s": units.seconds,
     "bytes": units.size,
     "share": units.share,
@@ -61,7 +62,7 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "error": units.error,
     "times": lambda value: f"{value:.2f}",
 }
-"""How a value in a unit is written for people."""
+"""How a value in a unit is written for people. Words have none."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Metric:
     """A column of results.csv. Times are in seconds, memory in bytes, shares between 0 and 1; an unknown value is None.
 
     `views` are the tables that show it, by their names and with a space between, under the heading `head` with `hint` as its
-    explanation; smaller `place`s stand further left. `number` aligns it to the right. `format` makes the text of its cell, where
+    explanation; smaller `place`s stand further left. `format` makes the text of its cell, where
     `unit` alone does not say how. A metric with `axis` is a condition: the page shows it only where it differs between cases.
 
     Example, a column of results.csv that the page shows in its view “Memory”:
@@ -84,9 +85,13 @@ class Metric:
     hint: str = ""
     views: str = ""
     place: int = 800
-    number: bool = True
     format: Callable[[Entry], str] | None = None
     axis: bool = False
+
+    @property
+    def number(self) -> bool:
+        """Whether its cells are aligned to the right."""
+        return self.unit != ""
 
     @property
     def page_views(self) -> str:

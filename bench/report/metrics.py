@@ -27,7 +27,7 @@ def _case_metric(name: str) -> Metric:
     if name not in CONDITIONS:
         return Metric(name, value)
     axis = axis_of(name)
-    return Metric(name, value, head=axis.head, views=EVERY, place=100 + CONDITIONS.index(name), number=axis.number, axis=True)
+    return Metric(name, value, axis.unit, axis.head, "", EVERY, 100 + CONDITIONS.index(name), axis=True)
 
 
 def _neuron_metric(name: str) -> Metric:
@@ -38,7 +38,7 @@ def _neuron_metric(name: str) -> Metric:
 def _phase_metrics(phase: str) -> list[Metric]:
     """The time of a phase with its 95 % interval, what explains it, the hardware's least, and how the phase ended."""
     place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
-    everywhere = f"times {SUMMARY} {NATIVES}"
+    views = "times" if phase == "inference" else f"times {SUMMARY} {NATIVES}"
 
     def estimated(name: str) -> Callable[[Row], float | None]:
         return lambda row: getattr(row.estimates[phase], name) if phase in row.estimates else None
@@ -59,19 +59,11 @@ def _phase_metrics(phase: str) -> list[Metric]:
     low = Metric(f"{phase}_lo_s", estimated("low"), "s")
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if step:
-        low = Metric(low.name, low.value, "s", "95 % interval", views=everywhere, place=place + 1, format=interval)
+        low = Metric(low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval)
         meaning = "step time until the call came back: near all of it, Python is the limit"
         enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", meaning, "start", 410, format=until_return)
     return [
-        Metric(
-            f"{phase}_s",
-            estimated("median"),
-            "s",
-            phase,
-            views="times" if phase == "inference" else everywhere,
-            place=place,
-            format=time,
-        ),
+        Metric(f"{phase}_s", estimated("median"), "s", phase, "", views, place, format=time),
         low,
         Metric(f"{phase}_hi_s", estimated("high"), "s"),
         enqueue,
@@ -94,14 +86,19 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
     return Metric(name, value, "bytes", f"{phase} {head}", views="memory", place=300 + STEP_FIRST.index(phase), format=weighed)
 
 
-def _fact(name: str, unit: str = "", head: str = "", hint: str = "", **shown: Any) -> Metric:
+def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
+    """What belongs to a comparison group and to no case."""
+    return Metric(name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True)
+
+
+def _fact(name: str, unit: str = "", head: str = "", hint: str = "", views: str = "", place: int = 0) -> Metric:
     """What the worker reported of a case in its first round."""
-    return Metric(name, lambda row: row.first.facts.get(name), unit, head, hint, **shown)
+    return Metric(name, lambda row: row.first.facts.get(name), unit, head, hint, views, place)
 
 
-def _of_proof(name: str, **shown: Any) -> Metric:
+def _of_proof(name: str, unit: str, head: str, hint: str, place: int) -> Metric:
     """A figure of the proof at the case's own size."""
-    return Metric(name, lambda row: (row.own_size or {}).get(name), **shown)
+    return Metric(name, lambda row: (row.own_size or {}).get(name), unit, head, hint, "proof", place)
 
 
 def _part(name: str, head: str, hint: str = "") -> Metric:
@@ -147,22 +144,15 @@ def _verdict(entry: Entry) -> str:
 METRICS: tuple[Metric, ...] = (
     *map(_case_metric, CASE_FIELDS),
     *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
-    Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900, number=False),
-    Metric(
-        "reason",
-        lambda row: row.reason,
-        head="reason",
-        views=EVERY,
-        place=910,
-        number=False,
-        format=lambda entry: reason_of(entry.row),
-    ),
+    Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
+    Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
     Metric(
         "rank",
         lambda row: row.rank,
-        head="#",
-        hint="rank by step time among cases that differ in nothing but the framework",
-        views=f"{EVERY} {SUMMARY}",
+        "count",
+        "#",
+        "rank by step time among cases that differ in nothing but the framework",
+        f"{EVERY} {SUMMARY}",
         place=0,
     ),
     Metric("ratio", lambda row: row.ratio, "times", "× best", views=f"times {SUMMARY}", place=202),
@@ -178,45 +168,25 @@ METRICS: tuple[Metric, ...] = (
         hint="figures of different meaning are different quantities",
         views="memory",
         place=320,
-        number=False,
     ),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
     Metric(
-        "proved",
-        lambda row: row.proved if row.first.proof else None,
-        head="verdict",
-        views="proof",
-        place=500,
-        number=False,
-        format=_verdict,
+        "proved", lambda row: row.proved if row.first.proof else None, "", "verdict", views="proof", place=500, format=_verdict
     ),
     _fact(
-        "spike_mismatch",
-        "small share",
-        "spikes that differ",
-        "against an oracle that runs free; decides nothing",
-        views="proof",
-        place=530,
+        "spike_mismatch", "small share", "spikes that differ", "against an oracle that runs free; decides nothing", "proof", 530
     ),
-    _of_proof(
-        "grad_error",
-        unit="error",
-        head="gradient error",
-        hint="relative L2, the worst of weight, bias and input",
-        views="proof",
-        place=520,
-    ),
+    _of_proof("grad_error", "error", "gradient error", "relative L2, the worst of weight, bias and input", 520),
     _of_proof(
         "wrong_decisions",
-        unit="small share",
-        head="wrong decisions",
-        hint="spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
-        views="proof",
-        place=510,
+        "small share",
+        "wrong decisions",
+        "spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
+        510,
     ),
     Metric("firing_rate", lambda row: row.firing_rate, "share", "firing rate", views=f"proof {NATIVES}", place=540),
     # What a native neuron computes, and how many times stronger than the others' its input was, so that it fires.
-    _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541, number=False),
+    _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
     Metric("floor_s", lambda row: row.floors.get("step"), "s"),
     Metric(
@@ -234,61 +204,35 @@ METRICS: tuple[Metric, ...] = (
     _part("build", "build"),
     # All time in which the case's own network was traced and compiled, with and without gradients, the proof's networks left
     # out; a part of `first_call_s` and of warm-up.
-    _fact("compile_s", "s", "compile", views="start", place=400),
+    _fact("compile_s", "s", "compile", "", "start", 400),
     # Where torch.compile gave up and went back to Python, and how often it compiled a piece again because something that it had
     # relied on was different.
     _fact("graph_breaks"),
     _fact("recompiles"),
     _part("first_call", "first call", "with what it compiles"),
-    _fact("output_dtype", head="output", hint="type of the spikes handed out", views="proof", place=550, number=False),
+    _fact("output_dtype", "", "output", "type of the spikes handed out", "proof", 550),
     # Unknown where nobody can see it, as in what a compiler made.
-    _fact(
-        "state_dtype",
-        head="state",
-        hint="type of what a neuron carries from step to step, where it can be seen",
-        views="proof",
-        place=551,
-        number=False,
-    ),
+    _fact("state_dtype", "", "state", "type of what a neuron carries from step to step, where it can be seen", "proof", 551),
     # The kernel that ran, where a framework chooses between several.
     _fact("backend"),
     Metric("device_clock", _device_clock),
-    Metric(
-        "threads",
-        lambda row: row.first.measure["threads"],
-        head="threads",
-        views=EVERY,
-        place=180,
-        number=False,
-        format=lambda entry: entry.parts["threads"],
-        axis=True,
-    ),
+    _condition("threads", lambda row: row.first.measure["threads"], 180),
     Metric(
         "samples",
         lambda row: row.estimates["step"].samples if "step" in row.estimates else None,
-        head="samples",
-        hint="of the step, round by round",
-        views="times",
-        place=600,
+        "count",
+        "samples",
+        "of the step, round by round",
+        "times",
+        600,
         format=_samples_by_round,
     ),
     Metric("rounds", lambda row: len(row.records)),
-    Metric(
-        "quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, number=False, format=_remarks
-    ),
+    Metric("quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, format=_remarks),
     Metric("warnings", _warnings),
     Metric("version", lambda row: row.first.adapter["version"]),
     Metric("environment", lambda row: row.first.environment["hash"]),
-    Metric(
-        "machine",
-        lambda row: row.first.machine["hash"],
-        head="machine",
-        views=EVERY,
-        place=190,
-        number=False,
-        format=lambda entry: entry.parts["machine"],
-        axis=True,
-    ),
+    _condition("machine", lambda row: row.first.machine["hash"], 190),
     Metric("started_at", lambda row: row.first.started_at),
     Metric("case_id", lambda row: row.first.case_id),
     Metric("schema", lambda row: SCHEMA),

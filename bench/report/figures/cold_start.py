@@ -63,9 +63,7 @@ def _spec() -> Spec:
         {"calculate": "datum.besides_s", "as": "first call besides"},
         {"fold": list(PARTS), "as": ["part", "seconds"]},
         *calculated(
-            place=f"indexof({list(PARTS)}, datum.part)",
-            time=TIME,
-            after=text_of("total", SECONDS) + " + ', ' + datum.pays",
+            place=f"indexof({list(PARTS)}, datum.part)", time=TIME, after=text_of("total", SECONDS) + " + ', ' + datum.pays"
         ),
         {"filter": "isValid(datum.seconds)"},
     ]

@@ -48,8 +48,5 @@ def _spec() -> Spec:
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))
     line = {"interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
     tooltip = hint(framework="variant", time="time", memory="memory")
-    layers = [
-        layer("line", place, "datum.front", **line),
-        dots({**place, **coloured("$variants"), "tooltip": tooltip}, size=90),
-    ]
+    layers = [layer("line", place, "datum.front", **line), dots({**place, **coloured("$variants"), "tooltip": tooltip}, size=90)]
     return plane(layers, [*mebibytes("bytes"), *texts], height=260)

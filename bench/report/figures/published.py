@@ -91,9 +91,7 @@ def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], t
 
 def _spec() -> Spec:
     transform = calculated(
-        time=TIME,
-        whole_name="join(split(datum.name, '|'), ' ')",
-        remark="datum.nominal ? 'nominal only' : ''",
+        time=TIME, whole_name="join(split(datum.name, '|'), ' ')", remark="datum.nominal ? 'nominal only' : ''"
     )
     both = {
         "x": {"field": "seconds", **log_x("seconds per call", SECONDS)},
@@ -102,8 +100,5 @@ def _spec() -> Spec:
     }
     shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
     hollow = {"filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9}
-    layers = [
-        dots({**both, "shape": shape}, "!datum.ours", **hollow),
-        dots(both, "datum.ours", size=90, color="$accent"),
-    ]
+    layers = [dots({**both, "shape": shape}, "!datum.ours", **hollow), dots(both, "datum.ours", size=90, color="$accent")]
     return rows_of_dots(layers, transform)

@@ -107,14 +107,7 @@ def _payload(table: Table, figures: list[Figure]) -> Markup:
             "title": figure.title,
             "spec": figure.spec,
             "panels": [
-                {
-                    "title": panel.title,
-                    "where": {axis: text for axis, text in panel.where.items() if axis in axes},
-                    "points": panel.points,
-                    "fields": panel.fields,
-                    "names": panel.names,
-                    "notes": panel.notes,
-                }
+                {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}}
                 for panel in figure.panels
             ],
         }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..coverage import KINDS
-from ..metric import VIEWS, Entry, Metric
+from ..metric import VIEWS, Metric
 from ..table import Table
 
 
@@ -15,13 +15,12 @@ def columns(table: Table) -> list[Metric]:
 
 def lines(table: Table, shown: list[Metric]) -> list[dict[str, Any]]:
     """For each case the texts of its cells, in the order of the metrics in `shown`."""
-    return [_line(entry, shown) for entry in table.entries]
-
-
-def _line(entry: Entry, shown: list[Metric]) -> dict[str, Any]:
-    return {
-        "index": entry.index,
-        "variant": entry.variant,
-        "kind": KINDS[entry.row.status] if entry.row.rankable or entry.row.status != "ok" else "limit",
-        "cells": [(metric, metric.text(entry)) for metric in shown],
-    }
+    return [
+        {
+            "index": entry.index,
+            "variant": entry.variant,
+            "kind": KINDS[entry.row.status] if entry.row.rankable or entry.row.status != "ok" else "limit",
+            "cells": [(metric, metric.text(entry)) for metric in shown],
+        }
+        for entry in table.entries
+    ]

@@ -1,10 +1,10 @@
 """The README's table of memory: the leanest first, nothing that was not proved, and the ratio that the figures give."""
 
+from support.memory_table import memory_text
 from support.synthetic import record, unmeasured
 
 from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
-from snnbench.report.tables.markdown import memory_text
 
 
 def weighed(framework, most, passed=True, **case):

@@ -1,0 +1,43 @@
+"""The README's table of memory: who takes how much beyond arguments and outputs."""
+
+from operator import attrgetter
+
+from snnbench import units
+from snnbench.adapters.base.case import PHASES
+from snnbench.records.rows import Row
+from snnbench.report.coverage import reason_of
+from snnbench.report.table import Table
+from snnbench.report.tables.markdown import line
+
+
+def memory_text(table: Table) -> str:
+    """Bytes beyond arguments and outputs, the leanest first, and in a sentence the leanest row against another framework's.
+
+    One table for every comparison group. Only what was proved has figures; the others stand below with the reason.
+    """
+    return "\n".join(_weights(title, [entry.row for entry in group]) for title, group in table.comparison_groups())
+
+
+def _weights(title: str, rows: list[Row]) -> str:
+    weighed = sorted((row for row in rows if row.proved and row.extra_memory is not None), key=attrgetter("extra_memory"))
+    others = [row for row in rows if row not in weighed]
+    phases = [phase for phase in PHASES if any(phase in row.first.memory for row in weighed)]
+    lines = [f"**{title}**", "", line(["framework", *phases]), line([":--", *["--:"] * len(phases)])]
+    for row in weighed:
+        sizes = [row.first.memory.get(phase, {}).get("extra_bytes") for phase in phases]
+        lines.append(line([row.case.framework_variant, *map(units.size, sizes)]))
+    lines += ["", *(f"* {row.case.framework_variant}: {row.status}: {reason_of(row)}" for row in others)]
+    return "\n".join([*lines, *(["", sentence] if (sentence := _leanest(weighed)) else []), ""])
+
+
+def _leanest(weighed: list[Row]) -> str | None:
+    """What the first of `weighed` takes, and which share that is of the leanest row of another framework."""
+    other = next((row for row in weighed if row.case.framework != weighed[0].case.framework), None)
+    if other is None or not other.extra_memory:
+        return None
+    first, share = weighed[0], (weighed[0].extra_memory or 0) / other.extra_memory
+    return (
+        f"Beyond arguments and outputs `{first.case.framework_variant}` takes {units.size(first.extra_memory)}, "
+        f"{share:.1%} of the {units.size(other.extra_memory)} of the leanest other framework, "
+        f"`{other.case.framework_variant}`."
+    )
