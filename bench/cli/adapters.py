@@ -1,7 +1,5 @@
 """`snnbench adapters`: who is here and what they can spell."""
 
-import json
-
 from rich.markup import escape
 
 from snnbench.kernels.spec import NEURONS
@@ -9,7 +7,7 @@ from snnbench.kernels.spec import NEURONS
 from ..environments.inventory import take_inventory
 from ..run import variants
 from ..run.planning import adapter_files
-from .console import output
+from .console import output, print_json
 from .options import Adapters, Json
 
 
@@ -18,13 +16,9 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     inventory = take_inventory(adapter_files(adapter), variants.inquiry())
     listed = variants.survey_variants(inventory)
     if as_json:
-        document = {
-            "environment": inventory.default.name,
-            "devices": inventory.default.devices,
-            "adapters": [info.as_dict() for info in inventory.adapters.values()],
-            "variants": [variant.as_dict() for variant in listed],
-        }
-        print(json.dumps(document, indent=1))
+        here = {"environment": inventory.default.name, "devices": inventory.default.devices}
+        known = [info.as_dict() for info in inventory.adapters.values()]
+        print_json({**here, "adapters": known, "variants": [variant.as_dict() for variant in listed]})
         return
     console = output()
 

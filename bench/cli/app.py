@@ -31,16 +31,7 @@ def options(
     """Proved, then measured."""
 
 
-for verb in (
-    run.run,
-    plan.plan,
-    check.check,
-    adapters.adapters,
-    doctor.doctor,
-    report.report,
-    merge.merge,
-    compare.compare,
-    init.init,
-):
+VERBS = run.run, plan.plan, check.check, adapters.adapters, doctor.doctor, report.report, merge.merge, compare.compare, init.init
+for verb in VERBS:
     app.command()(verb)
 app.add_typer(env.env, name="env")

@@ -1,11 +1,9 @@
 """`snnbench check`: the proof alone."""
 
-import json
 from collections import defaultdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,7 +16,7 @@ from ..mistakes import ConfigError
 from ..run.check import Checked, plan_check, points_to_check, prove_apart
 from ..workloads import WORKLOADS
 from . import exit_codes
-from .console import messages, output
+from .console import messages, new_table, output, print_json
 from .options import Adapters, Json, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
@@ -53,29 +51,21 @@ def check(
         seconds = parse_duration(timeout)
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}") from None
-    point = Case(
-        "",
-        device=device,
-        workload=workload,
-        layers=layers,
-        neurons=neurons,
-        time_steps=time_steps,
-        batch=batch,
-        input=input,
-        bias=bias,
-    )
+    sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
+    point = Case("", device=device, workload=workload, input=input, bias=bias, **sizes)
     points = points_to_check(point, neuron or list(NEURONS), precision)
     cases, left_out = plan_check(names or [], points, adapter)
     tell_left_out(left_out)
-    progress, console = messages(), output()
+    progress = messages()
     results = []
     for planned in cases:
         if progress.is_terminal:
             progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
         results.append(prove_apart(planned, seconds))
     if as_json:
-        print(json.dumps([result.as_dict() for result in results], indent=1))
+        print_json([result.as_dict() for result in results])
     else:
+        console = output()
         console.print(_table(results))
         faults: dict[str, list[str]] = defaultdict(list)
         for result in results:
@@ -98,10 +88,9 @@ def _exit_code(statuses: list[str], named: bool) -> int:
 
 
 def _table(results: list[Checked]) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    columns = ("framework", "neuron", "precision", "verdict", "wrong decisions", "gradient error", "firing rate", "reason")
-    for name in columns:
-        table.add_column(name, justify="right" if name in columns[4:7] else "left", no_wrap=name == "framework")
+    figures_of = ("wrong decisions", "gradient error", "firing rate")
+    columns = ("framework", "neuron", "precision", "verdict", *figures_of, "reason")
+    table = new_table(*columns, whole=("framework",), right=figures_of)
     for result in results:
         case, last = result.case, result.last_stage
         verdict = VERDICTS.get(result.status, f"[red]{result.status}[/]")

@@ -1,20 +1,17 @@
 """`snnbench compare`: is this result set worse than that one?"""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from ..records.compare import OTHER_MACHINE, SAME_MACHINE, Comparison
 from ..records.compare import compare as compare_rows
 from ..records.store import ResultFolder
 from ..report.files import read_results
 from . import exit_codes
-from .console import messages, output
+from .console import new_table, output, print_json, say
 from .options import Json
 
 COLOURS = {"worse": "red", "better": "green", "ambiguous": "yellow"}
@@ -46,35 +43,33 @@ def compare(
         ResultFolder(folder).must_exist()
         results = read_results([folder])
         for sentence in results.unreadable:
-            messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+            say(sentence)
         sets.append(results.rows)
-    found = compare_rows(sets[0], sets[1], factor, relative)
+    comparison = compare_rows(sets[0], sets[1], factor, relative)
     if as_json:
-        print(json.dumps(found.as_dict(), indent=1))
+        print_json(comparison.as_dict())
     else:
-        _print(found)
-    if not found.cases:
-        messages().print("snnbench: the two have no case in common")
-    raise typer.Exit(_exit_code(found, strict))
+        _print(comparison)
+    if not comparison.cases:
+        say("the two have no case in common")
+    raise typer.Exit(_exit_code(comparison, strict))
 
 
-def _exit_code(found: Comparison, strict: bool) -> int:
-    if not found.cases:
+def _exit_code(comparison: Comparison, strict: bool) -> int:
+    if not comparison.cases:
         return exit_codes.NOTHING
-    if found.any("worse"):
+    if comparison.any("worse"):
         return exit_codes.WORSE
-    return exit_codes.AMBIGUOUS if strict and found.any("ambiguous") else exit_codes.FINE
+    return exit_codes.AMBIGUOUS if strict and comparison.any("ambiguous") else exit_codes.FINE
 
 
-def _print(found: Comparison) -> None:
+def _print(comparison: Comparison) -> None:
     console = output()
-    if found.findings:
-        table = Table(box=SIMPLE_HEAD)
-        for name in ("case", "what", "was", "is", "verdict"):
-            table.add_column(name)
-        for one in found.findings:
+    if comparison.findings:
+        table = new_table("case", "what", "was", "is", "verdict")
+        for one in comparison.findings:
             verdict = f"[{COLOURS[one.verdict]}]{one.verdict}[/]"
             table.add_row(escape(one.case), one.what, escape(one.base), escape(one.new), verdict)
         console.print(table)
-    counts = ", ".join(f"{sum(one.verdict == verdict for one in found.findings)} {verdict}" for verdict in COLOURS)
-    console.print(f"{found.cases} cases in both, {found.timed} with {found.times} step times compared: {counts}")
+    counts = ", ".join(f"{sum(one.verdict == verdict for one in comparison.findings)} {verdict}" for verdict in COLOURS)
+    console.print(f"{comparison.cases} cases in both, {comparison.timed} with {comparison.times} step times compared: {counts}")

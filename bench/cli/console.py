@@ -1,8 +1,14 @@
-"""Where a verb prints: results on stdout, everything else on stderr."""
+"""Where and how a verb prints: results on stdout, everything else on stderr."""
 
+import json
 import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 WIDTH_WITHOUT_TERMINAL = 140
 
@@ -15,7 +21,24 @@ def messages() -> Console:
     return _console(sys.stderr)
 
 
-def _console(stream) -> Console:
+def _console(stream: TextIO) -> Console:
     """As wide as the terminal, or wide enough for whole tables where the stream goes elsewhere."""
     console = Console(file=stream, highlight=False)
     return console if console.is_terminal else Console(file=stream, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+
+
+def say(sentence: str) -> None:
+    """A sentence for the user, on one line of stderr."""
+    messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document, indent=1))
+
+
+def new_table(*columns: str, whole: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
+    """A table without rows. The columns in `whole` are never wrapped, those in `right` are set to the right."""
+    table = Table(box=SIMPLE_HEAD)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)
+    return table

@@ -1,13 +1,13 @@
 """`snnbench doctor`: is this a machine to measure on?"""
 
-import json
 from typing import Annotated
 
 import typer
 
-from ..machine.facts import machine_label
-from ..run.doctor import examine
-from .console import output
+from ..environments.environment import known
+from ..environments.inventory import default_home, measured_ceilings
+from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
+from .console import output, print_json
 from .options import Json
 
 
@@ -16,22 +16,25 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
-    facts = examine(calibrate)
+    home, machine, now = default_home(), machine_facts(), current_load()
+    environments = {own.name: own.state()[0] for own in known().values()}
+    device = "cuda" if "cuda" in home.devices else "cpu"
+    ceilings = {device: measured_ceilings(device)} if calibrate else {}
+    advice = measuring_advice(machine, now)
     if as_json:
-        print(json.dumps(facts, indent=1))
+        facts = {"machine": machine, "load": now, "environment": home.facts, "environments": environments}
+        print_json({**facts, **({"ceilings": ceilings} if calibrate else {}), "advice": advice})
         return
     console = output()
-    here, now, environment = facts["machine"], facts["load"], facts["environment"]
-    console.print(f"machine      {machine_label(here)}, {here['system']}, hash {here['hash']}")
-    devices = ", ".join(environment["devices"])
-    console.print(f"environment  {environment['python']}, hash {environment['hash']}, devices {devices}")
-    for name, state in facts["environments"].items():
+    console.print(f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}")
+    console.print(f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}")
+    for name, state in environments.items():
         console.print(f"             {name}: {state}")
     console.print(f"load         {now['load_average'][0]:.2f} in the last minute")
-    for rates in facts.get("ceilings", {}).values():
+    for rates in ceilings.values():
         for size, rate in rates["copy_bytes_per_s"].items():
             console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
         for name, rate in rates["matmul_flops_per_s"].items():
             console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
-    for sentence in facts["advice"]:
+    for sentence in advice:
         console.print(f"[yellow]note[/]         {sentence}")

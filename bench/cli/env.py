@@ -1,12 +1,9 @@
 """`snnbench env`: environments of frameworks that cannot live beside the others."""
 
-import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from .. import units
 from ..environments.create import create as make
@@ -15,7 +12,7 @@ from ..environments.environment import Environment, NotMade, known, named
 from ..environments.environment import remove as delete
 from ..environments.recipes import environments_folder
 from . import exit_codes
-from .console import messages, output
+from .console import messages, new_table, output, print_json, say
 from .options import Json
 
 env = typer.Typer(no_args_is_help=True, help="Environments of frameworks that cannot live beside the others.")
@@ -26,28 +23,24 @@ Names = Annotated[list[str], typer.Argument(help="Environments, as `snnbench env
 @env.command("list")
 def list_(as_json: Json = False) -> None:
     """Show every environment: whom it serves, whether it is there, and where."""
-    all_known = known().values()
+    states = [(own, *own.state()) for own in known().values()]
     if as_json:
-        entries = []
-        for own in all_known:
-            state, why = own.state()
-            entry = {"name": own.name, "state": state, "reason": why, "folder": str(own.folder), "adapters": own.recipe.adapters}
-            pins = [str(pin) for pin in own.recipe.pins]
-            entries.append({**entry, "description": own.recipe.description, "pins": pins})
-        print(json.dumps(entries, indent=1))
+        print_json([_entry(own, state, reason) for own, state, reason in states])
         return
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("environment", "for", "state", "what it is"):
-        table.add_column(name, no_wrap=name == "environment")
-    reasons = []
-    for own in all_known:
-        state, why = own.state()
+    table = new_table("environment", "for", "state", "what it is", whole=("environment",))
+    for own, state, _ in states:
         table.add_row(own.name, ", ".join(own.recipe.adapters), state, own.recipe.description)
-        reasons += [f"{own.name}: {why}"] if why else []
     output().print(table)
-    for reason in reasons:
-        output().print(f"  [dim]{escape(reason)}[/]", soft_wrap=True)
+    for own, _, reason in states:
+        if reason:
+            output().print(f"  [dim]{escape(f'{own.name}: {reason}')}[/]", soft_wrap=True)
     output().print(f"in {environments_folder()}", soft_wrap=True)
+
+
+def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
+    recipe, pins = own.recipe, [str(pin) for pin in own.recipe.pins]
+    here = {"name": own.name, "state": state, "reason": reason, "folder": str(own.folder)}
+    return {**here, "adapters": recipe.adapters, "description": recipe.description, "pins": pins}
 
 
 @env.command()
@@ -58,7 +51,7 @@ def create(names: Names) -> None:
         try:
             _create(own)
         except NotMade as error:
-            messages().print(escape(f"snnbench: {error}"), soft_wrap=True)
+            say(str(error))
             failed = True
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
@@ -79,7 +72,7 @@ def _create(own: Environment) -> None:
                     took = "kept" if progress.kind == "kept" else units.duration(progress.seconds)
                     console.print(escape(f"{line}: {took}"), soft_wrap=True)
     except KeyboardInterrupt:
-        console.print(f"snnbench: interrupted; what is finished is kept: {own.command} goes on from there")
+        say(f"interrupted; what is finished is kept: {own.command} goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED) from None
     console.print(f"{own.name} is ready in {own.folder}", soft_wrap=True)
 
@@ -92,11 +85,11 @@ def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments 
         if own.state()[0] == "not created":
             console.print(f"{own.name}: not created: {own.command}")
             continue
-        found = damage(own)
-        failed = failed or bool(found)
-        for fault in found or ["as it was made"]:
+        faults = damage(own)
+        failed = failed or bool(faults)
+        for fault in faults or ["as it was made"]:
             console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
-        if found:
+        if faults:
             console.print(f"{own.name}: to mend it: {own.command}", soft_wrap=True)
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 

@@ -1,19 +1,17 @@
 """What the exit status of the command line means; documented in the README, relied on by CI."""
 
 from ..records.rows import Row
+from ..status import RETRIED
 
 FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
-
-_REJECTED = ("check_failed", "implausible")
-_FAILED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")
 
 
 def of_rows(rows: list[Row]) -> int:
     """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
     statuses = {record.status for row in rows for record in row.records}
-    if statuses & set(_REJECTED):
+    if statuses & {"check_failed", "implausible"}:
         return REJECTED
-    if statuses & set(_FAILED):
+    if statuses & set(RETRIED):
         return FAILED
     if not any(row.estimates or (row.proved and not row.first.measure.get("timed", True)) for row in rows):
         return NOTHING

@@ -1,14 +1,14 @@
 """`snnbench init`: a first config."""
 
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..experiment.config import json_schema
+from ..experiment.config import Experiment
 from ..mistakes import ConfigError
+from .console import print_json
 
 
 def init(
@@ -17,7 +17,7 @@ def init(
 ) -> None:
     """Write a commented config to start from."""
     if schema:
-        print(json.dumps(json_schema(), indent=1))
+        print_json(Experiment.model_json_schema())
         return
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"{path}: there is no folder {path.parent}")

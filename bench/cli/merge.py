@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from ..records.merge import merge_folders
 from ..records.store import ResultFolder
 from ..report.files import results_of, write_report
 from ..report.tables.terminal import print_tables
 from . import exit_codes
-from .console import messages, output
+from .console import output, say
 
 
 def merge(
@@ -27,9 +26,9 @@ def merge(
     results = results_of([whole])
     results.unreadable += merged.unreadable
     for sentence in [*merged.remarks, *results.unreadable, *results.missing_in_words]:
-        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+        say(sentence)
     if not results.rows:
-        messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
+        say(f"{', '.join(map(str, folders))}: no records there")
         raise typer.Exit(exit_codes.NOTHING)
     write_report(out, merged.name, results)
     console = output()

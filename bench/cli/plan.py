@@ -1,10 +1,6 @@
 """`snnbench plan`: the cases, which are done, an estimate. Runs nothing."""
 
-import json
 from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from snnbench.adapters.base.case import sizes
 
@@ -12,7 +8,7 @@ from .. import units
 from ..machine.facts import machine_facts
 from ..run.done import Done, Left
 from ..run.planning import load_plan
-from .console import output
+from .console import new_table, output, print_json
 from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, tell_left_out
 
 
@@ -35,17 +31,15 @@ def plan(
     seconds = sum(left.seconds for left in cases)
     if as_json:
         entries = [_entry(left) for left in cases]
-        print(json.dumps({"name": plan.experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries}, indent=1))
+        print_json({"name": plan.experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries})
         return
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("framework", "neuron", "workload", "sizes", "precision", "device", "state"):
-        table.add_column(name, no_wrap=name != "state")
+    axes = ("framework", "neuron", "workload", "sizes", "precision", "device")
+    table = new_table(*axes, "state", whole=axes)
     for left in cases:
         case, reason = left.planned.case, left.planned.reason
         rounds = f", {left.rounds} rounds" if left.rounds else ""
         state = left.state + (f": {reason}" if reason else rounds)
-        about = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device)
-        table.add_row(*about, state)
+        table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device, state)
     console = output()
     console.print(table)
     console.print(f"{len(cases)} cases, {measure.rounds} rounds, about {units.duration(seconds)} (an estimate), into {folder}")
@@ -53,5 +47,5 @@ def plan(
 
 def _entry(left: Left) -> dict[str, Any]:
     planned = left.planned
-    case = {"case_id": planned.id, "case": planned.case.as_dict()}
-    return {**case, "state": left.state, "reason": planned.reason, "rounds_left": left.rounds}
+    state = {"state": left.state, "reason": planned.reason, "rounds_left": left.rounds}
+    return {"case_id": planned.id, "case": planned.case.as_dict(), **state}

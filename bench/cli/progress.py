@@ -2,7 +2,6 @@
 
 import time
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -16,41 +15,32 @@ from .console import messages
 class Progress:
     """Redraws only between cases: a refreshing display would compute on the cores that are being measured."""
 
-    def __init__(self, total: int, budget: float, clock=time.monotonic, console: Console | None = None):
-        self.console = console or messages()
-        self.total, self.clock = total, clock
-        self.guess = budget + 4.0
+    def __init__(self, total: int, budget: float):
+        self.console, self.total, self.guess = messages(), total, budget + 4.0
         self.spent: list[float] = []
-        self.bar = Bar(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=self.console,
-            auto_refresh=False,
-            disable=not self.console.is_terminal,
-        )
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")
+        self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
 
-    def __enter__(self):
+    def __enter__(self) -> "Progress":
         self.bar.start()
         self.task = self.bar.add_task("cases", total=self.total, left=self._left(self.total))
         self.bar.refresh()
-        self.last = self.clock()
+        self.last = time.monotonic()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
     def show(self, finished: Finished) -> None:
-        now = self.clock()
+        now = time.monotonic()
         if not finished.resumed:
             self.spent.append(now - self.last)
         self.last = now
-        done = self.total - finished.remaining
+        done, left = self.total - finished.remaining, self._left(finished.remaining)
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
-        left = self._left(finished.remaining)
-        line = f"[{done}/{self.total}] {describe(finished)}"
-        self.console.print(escape(line) if self.console.is_terminal else escape(f"{line} · {left}"), soft_wrap=True)
+        line = f"[{done}/{self.total}] {ending_of(finished)}"
+        self.console.print(escape(line if self.console.is_terminal else f"{line} · {left}"), soft_wrap=True)
         self.bar.update(self.task, completed=done, left=left)
         self.bar.refresh()
 
@@ -59,8 +49,8 @@ class Progress:
         return f"about {units.duration(each * remaining)} left"
 
 
-def describe(finished: Finished) -> str:
-    """One line: who, what, and how it ended."""
+def ending_of(finished: Finished) -> str:
+    """One line: the case, its round, and how it ended."""
     record = finished.record
     case = record.typed_case
     sizes = f"N={case.neurons} T={case.time_steps} {case.precision}"

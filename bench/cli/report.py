@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from ..mistakes import ConfigError, nearest
 from ..records.store import ResultFolder
@@ -16,7 +15,7 @@ from ..report.tables.csv import csv_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
-from .console import messages, output
+from .console import output, say
 from .exit_codes import NOTHING
 
 
@@ -49,12 +48,12 @@ def report(
         ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)
     for sentence in results.unreadable:
-        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+        say(sentence)
     if not results.rows:
-        messages().print(escape(f"snnbench: {', '.join(map(str, folders))}: no records there"), soft_wrap=True)
+        say(f"{', '.join(map(str, folders))}: no records there")
         raise typer.Exit(NOTHING)
     for sentence in results.missing_in_words:
-        messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+        say(sentence)
     _check_baseline(baseline, results)
     if format is Format.MARKDOWN:
         print(markdown_text(results.table), end="")

@@ -8,7 +8,7 @@ from ..report.tables.terminal import print_tables
 from ..run.execute import execute
 from ..run.planning import load_plan
 from . import exit_codes
-from .console import messages, output
+from .console import messages, output, say
 from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, tell_left_out
 from .progress import Progress
 
@@ -40,6 +40,6 @@ def run(
     print_tables(results.table.of_groups_with(asked), console)
     console.print(f"[bold]report[/] {folder.page}   [bold]table[/] {folder.table}", soft_wrap=True)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
-        messages().print("snnbench: interrupted")
+        say("interrupted")
         raise typer.Exit(exit_codes.INTERRUPTED)
     raise typer.Exit(exit_codes.of_rows(mine))

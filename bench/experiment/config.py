@@ -200,8 +200,3 @@ def check_reference(reference: str, folder: Path, where: str) -> str:
     if not file.is_file():
         raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
     return f"{file}:{name}"
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of a config, for editors."""
-    return Experiment.model_json_schema()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 from snnbench.adapters.base.case import NATIVE
-from snnbench.experiment.config import check_reference, json_schema, load_config
+from snnbench.experiment.config import Experiment, check_reference, load_config
 from snnbench.experiment.values import parse_duration, parse_neuron, parse_size
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.mistakes import ConfigError
@@ -189,7 +189,7 @@ def test_an_inline_neuron_differs_from_the_named_one_with_its_reset():
 
 
 def test_the_schema_knows_every_key_and_forbids_others():
-    schema = json_schema()
+    schema = Experiment.model_json_schema()
     json.dumps(schema)
     assert schema["additionalProperties"] is False
     for path in CONFIGS:
@@ -238,7 +238,7 @@ def test_values_of_exclude_are_checked(tmp_path, entry, words):
 
 
 def test_the_schema_takes_texts_where_configs_have_them():
-    definitions = json_schema()["$defs"]
+    definitions = Experiment.model_json_schema()["$defs"]
     neuron = definitions["Grid"]["properties"]["neuron"]["items"]["anyOf"]
     assert {"enum": [*NEURONS, "native"], "type": "string"} in neuron
     measure = definitions["Measure"]["properties"]
