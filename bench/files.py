@@ -1,7 +1,13 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and locks that the kernel frees however a process dies."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from .mistakes import ConfigError
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -22,3 +28,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def exclusive(lock: Path, refusal: str) -> Iterator[None]:
+    """Hold the file `lock` for the time of a block. Raises ConfigError with the text `refusal` if another process holds it."""
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout:
+        raise ConfigError(refusal) from None

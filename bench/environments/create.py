@@ -16,7 +16,7 @@ from .link import link, locations
 
 
 def create(environment: Environment) -> Iterator[CreationProgress]:
-    """Make, update or mend an environment. Raises NotMade, or ConfigError if another command is at it."""
+    """Make, update or mend an environment. Raises NotMade, or ConfigError if another command is making or removing it."""
     try:
         with locked(environment):
             if environment.state()[0] == "ready":

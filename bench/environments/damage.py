@@ -18,7 +18,7 @@ TIMEOUT_S = 120.0
 
 
 def ask_environment(environment: Environment, inquiry: Inquiry, executor: Executor | None = None) -> dict[str, Any]:
-    """What a worker in the environment answers about it and about adapters. Raises NotMade without an answer."""
+    """The answer of a worker in the environment about it and about adapters. Raises NotMade if there is none."""
     job = replace(inquiry, environment=environment.name).as_dict()
     executor = executor or LocalExecutor(str(environment.python))
     try:
@@ -28,7 +28,7 @@ def ask_environment(environment: Environment, inquiry: Inquiry, executor: Execut
 
 
 def damage(environment: Environment) -> list[str]:
-    """What differs from what was made, in words; empty for an environment that is whole or was never created."""
+    """What is wrong with a created environment, in sentences; empty if it is whole or was never created."""
     state, why = environment.state()
     if state != "ready":
         return [] if state == "not created" else [f"{state}: {why}"]

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from ..files import exclusive
 from ..mistakes import ConfigError, nearest
 from . import requirements
 from .link import locations
@@ -46,7 +45,7 @@ class Environment:
 
     @property
     def command(self) -> str:
-        """What makes, mends or updates it."""
+        """The command line that makes, mends or updates it."""
         return f"snnbench env create {self.name}"
 
     def state(self) -> tuple[str, str | None]:
@@ -65,7 +64,7 @@ class Environment:
         return "ready", None
 
     def lacking(self) -> str | None:
-        """Why no worker can run in it, with the command that changes that; None if one can."""
+        """Why no worker can run in it, with the command that helps; None if one can."""
         state, why = self.state()
         if state == "ready":
             return None
@@ -109,20 +108,15 @@ def discard(environment: Environment) -> None:
 
 @contextmanager
 def locked(environment: Environment) -> Iterator[None]:
-    """Keep other commands from making or removing it. The kernel frees the lock however a command dies. Raises ConfigError."""
-    parent = environment.folder.parent
-    parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(parent / f".{environment.name}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ConfigError(f"{environment.folder}: another snnbench is making or removing it; wait for it") from None
-    try:
-        yield
-    finally:
-        if not environment.folder.exists():
-            Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
+    """Keep other commands from making or removing it. Raises ConfigError if one is at it."""
+    lock = environment.folder.with_name(f".{environment.name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(lock, f"{environment.folder}: another snnbench is making or removing it; wait for it"):
+        try:
+            yield
+        finally:
+            if not environment.folder.exists():
+                lock.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

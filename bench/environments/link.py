@@ -1,4 +1,4 @@
-"""Puts snnbench into an environment: not a copy but where to find it, so that harness and worker are always one version."""
+"""Makes snnbench importable in an environment by a link, not a copy, so that harness and worker are always one version."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -77,7 +77,7 @@ class Recipe(_Table):
 
 
 def pin_of(package: str) -> Requirement | None:
-    """What `package` requires, if that is one version of one package of an index, like `torch==2.13.0`; else None."""
+    """The requirement in `package` if it pins one version of a package of an index, like `torch==2.13.0`; else None."""
     try:
         requirement = Requirement(package)
     except InvalidRequirement:

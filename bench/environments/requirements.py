@@ -14,14 +14,14 @@ def in_words(needs: tuple[str, ...]) -> str:
 
 
 def unmet_before(needs: tuple[str, ...]) -> str | None:
-    """What is needed and, as can be seen before anything is installed, is not there; None if nothing is."""
+    """The need that is unmet, as far as can be seen before packages are installed; None if all are met."""
     if "nvcc" in needs and nvcc() is None:
         return f"{WORDS['nvcc']}, and there is none on PATH nor in CUDA_HOME"
     return None
 
 
 def unmet_after(needs: tuple[str, ...], python: Path, site_packages: Path) -> str | None:
-    """What is needed and, as can be seen only once it is installed, is otherwise; None if nothing is."""
+    """The need that installed packages do not meet; None if they meet all."""
     if "cuda-torch" not in needs or not (site_packages / "torch").is_dir():
         return None
     code = "import torch; print(torch.__version__, torch.version.cuda or '')"

@@ -134,7 +134,7 @@ def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> Doc
 
 
 def _run_to_end(container: Any, output: Path, timeout: float) -> Ending:
-    """Start a container and wait for its end, which does not use the cores that it measures on."""
+    """Start a container and wait for its end. Waiting does not use the cores that it measures on."""
     killed_before = kernel_kills()
     pieces = container.attach(stream=True)
     with open(output, "wb", buffering=0) as stream:

@@ -1,4 +1,4 @@
-"""What starts workers: processes of this machine (`local.py`) or containers (`docker.py`)."""
+"""The protocol of what starts workers: as processes of this machine (`local.py`) or as containers (`docker.py`)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class Ending:
 
 
 class Recipe(Protocol):
-    """What an executor reads of the recipe of an environment."""
+    """The part of an environment's recipe that executors read."""
 
     @property
     def adapters(self) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ class Recipe(Protocol):
 
 
 class OwnEnvironment(Protocol):
-    """What an executor reads of an environment made for some frameworks (`environments/environment.py`)."""
+    """The part that executors read of an environment made for some frameworks (`environments/environment.py`)."""
 
     @property
     def name(self) -> str: ...
@@ -61,7 +61,7 @@ class Executor(Protocol):
         to the file `output` as it comes; `writes` are the folders that it reads and writes. Raises CannotStart."""
 
     def facts(self) -> dict[str, Any]:
-        """What a record says of where its worker ran, beyond what the worker itself tells of its environment."""
+        """Facts for records about where workers run, beyond those that workers report themselves."""
 
     def inherited(self) -> dict[str, str]:
         """The user's environment variables that workers see and that change what frameworks do."""

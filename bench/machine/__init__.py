@@ -1,1 +1,1 @@
-"""What machine this is and what it did while a worker measured."""
+"""The machine: its hardware, its load, and its clocks while a worker measures."""

@@ -23,7 +23,8 @@ def machine_facts() -> dict[str, Any]:
         "gpus": _gpus(),
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-    return {**facts, "kernel": platform.release(), "container": _in_container(), "hash": digest}
+    container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+    return {**facts, "kernel": platform.release(), "container": container, "hash": digest}
 
 
 def machine_label(machine: dict[str, Any]) -> str:
@@ -51,10 +52,6 @@ def _cpu_model() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
-
-
-def _in_container() -> bool:
-    return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
 
 
 def _gpus() -> list[dict[str, Any]]:

@@ -14,26 +14,40 @@ REASONS = "throttle_reasons"
 MOST_READINGS = 500
 """In a record; of more, only every k-th is stored."""
 SLOWED_BY = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40: "heat", 0x80: "a power brake"}
-"""What the bits of NVML's throttle reasons mean: those that make a device slower than it could be."""
+"""NVML's throttle reasons that make a device slower than it could be, by their bits."""
 
 
 class Monitor:
     """A context manager around a worker's life; afterwards `facts` holds what a record says of the machine meanwhile.
 
-    `gpu` is the index of the device that is measured, None for the CPU.
+    It calls `read` ten times a second, or less often where that would use more than 0.2 % of a core. Readings carry
+    `time.perf_counter()`, which on Linux is one clock for all processes of a machine: the report draws them beside a worker's
+    samples.
     """
 
-    def __init__(self, gpu: int | None = None):
+    def __init__(self, read: Callable[[], dict[str, float]]):
         self.facts: dict[str, Any] = {}
-        self._watcher = Watcher(gpu_reader(gpu) if gpu is not None else cpu_reading)
+        self._read, self._over = read, threading.Event()
+        self._readings: list[dict[str, float]] = []
+        self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
         self._begun, self._busy = time.monotonic(), _busy_seconds()
-        self._watcher.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.facts |= self._watcher.finish()
+        self._over.set()
+        self._thread.join()
+        self.facts |= condensed(self._readings)
+
+    def _watch(self) -> None:
+        while True:
+            start = time.perf_counter()
+            if reading := self._read():
+                self._readings.append({"at": start, **reading})
+            if self._over.wait(max(0.1, 500 * (time.perf_counter() - start))):
+                return
 
     def note_worker(self, cpu_seconds: float | None) -> None:
         """Set `foreign_cores`: how many cores other programs used on average, all CPU time less the worker's own."""
@@ -50,13 +64,19 @@ def _busy_seconds() -> float:
     return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
 
 
-def cpu_reading() -> dict[str, float]:
+def reader_of(device: str) -> Callable[[], dict[str, float]]:
+    """The function that reads the state of `cpu`, `cuda` or `cuda:0`."""
+    kind, _, index = device.partition(":")
+    return _gpu_reader(int(index or 0)) if kind == "cuda" else _cpu_reading
+
+
+def _cpu_reading() -> dict[str, float]:
     """The mean clock of all cores in MHz; empty where the system does not tell it."""
     clock = psutil.cpu_freq()
     return {"mhz": clock.current} if clock and clock.current else {}
 
 
-def gpu_reader(index: int) -> Callable[[], dict[str, float]]:
+def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     """A function that reads clocks, temperature, power, used memory and throttle reasons of an NVIDIA device."""
     import pynvml
 
@@ -81,36 +101,8 @@ def gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     return read
 
 
-class Watcher(threading.Thread):
-    """Calls `read` ten times a second, or less often where that would use more than 0.2 % of a core.
-
-    Readings carry `time.perf_counter()`, which on Linux is one clock for all processes of a machine: the report draws them
-    beside a worker's samples.
-    """
-
-    def __init__(self, read: Callable[[], dict[str, float]]):
-        super().__init__(daemon=True)
-        self._read = read
-        self._over = threading.Event()
-        self._readings: list[dict[str, float]] = []
-
-    def run(self) -> None:
-        while True:
-            start = time.perf_counter()
-            if reading := self._read():
-                self._readings.append({"at": start, **reading})
-            if self._over.wait(max(0.1, 500 * (time.perf_counter() - start))):
-                return
-
-    def finish(self) -> dict[str, Any]:
-        """Stop, and return the condensed readings."""
-        self._over.set()
-        self.join()
-        return condensed(self._readings)
-
-
 def condensed(readings: list[dict[str, float]]) -> dict[str, Any]:
-    """What a record stores of `readings`.
+    """The part of `readings` that a record stores.
 
     `watched`: a list per quantity, of those readings that differ from the one before, with their times in seconds under `at`;
     `throttle_reasons`: all of NVML's bits that were ever set.

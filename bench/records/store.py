@@ -3,15 +3,14 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from ..files import write_atomically
+from ..files import exclusive, write_atomically
 from ..mistakes import ConfigError
 from .record import SCHEMA, Record
 
@@ -66,18 +65,10 @@ class ResultFolder:
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise ConfigError(f"{self}: cannot be written to; choose another --out")
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """One run per folder: two would measure each other. The kernel frees the lock however a run dies. Raises ConfigError."""
-        lock = FileLock(self.path / "run.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise ConfigError(f"{self}: another run is writing there; wait for it or choose another --out") from None
-        try:
-            yield
-        finally:
-            lock.release()
+    def locked(self) -> AbstractContextManager[None]:
+        """One run per folder: two would measure each other. Entering raises ConfigError if there is one."""
+        refusal = f"{self}: another run is writing there; wait for it or choose another --out"
+        return exclusive(self.path / "run.lock", refusal)
 
     def remove_leftovers(self) -> None:
         """Delete what a killed run was writing. Call only while the folder is locked."""

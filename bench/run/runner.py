@@ -15,7 +15,7 @@ from ..executors.launch import Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
 from ..experiment.config import Measure
 from ..experiment.order import dominated, order
-from ..machine.monitor import Monitor
+from ..machine.monitor import Monitor, reader_of
 from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
@@ -123,8 +123,7 @@ class Runner:
         how = self.measure
         settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
         task = Task(case, planned.adapter.reference, round, *settings, *free_runs)
-        gpu = int(case.device.partition(":")[2] or 0) if case.device.startswith("cuda") else None
-        with Monitor(gpu) as monitor:
+        with Monitor(reader_of(case.device)) as monitor:
             try:
                 outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
             except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""`python -m snnbench.worker VERB JOB`: what the harness starts, one process per piece of work.
+"""`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work.
 
-JOB is a JSON file; what comes out is a file of events, one JSON document a line, that survives a crash of the process.
+JOB is a JSON file. The process writes a file of events, one JSON document a line, which survives its crash.
 """
 
 import importlib
@@ -9,9 +9,17 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.base.case import Case
 
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
+from .task import Inquiry, Task
+
+Job = dict[str, Any]
+Emit = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
@@ -21,7 +29,7 @@ def main() -> None:
     limit_memory(job["memory_bytes"])
     with open(job["events"], "w") as stream:
 
-        def emit(event: dict) -> None:
+        def emit(event: dict[str, Any]) -> None:
             stream.write(json.dumps(event) + "\n")
             stream.flush()
 
@@ -38,45 +46,40 @@ def cpu_seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def run(job, emit):
+def run(job: Job, emit: Emit) -> None:
     from .network_case import Worker
-    from .task import Task
 
     Worker(Task.from_dict(job), emit).run()
 
 
-def free(job, emit):
-    from snnbench.adapters.base.case import Case
+def prove(job: Job, emit: Emit) -> None:
+    from .network_case import Worker
 
+    Worker(Task.from_dict(job), emit).run_proof()
+
+
+def free(job: Job, emit: Emit) -> None:
     from ..proof.free_run import write_free_run
 
     write_free_run(Case.from_dict(job["case"]), Path(job["path"]))
 
 
-def prove(job, emit):
-    from .network_case import Worker
-    from .task import Task
-
-    Worker(Task.from_dict(job), emit).run_proof()
-
-
-def ceilings(job, emit):
+def ceilings(job: Job, emit: Emit) -> None:
     from ..measure.ceilings import calibrate_device
 
     emit({"part": "calibration", "ceilings": calibrate_device(job["device"])})
 
 
-def describe(job, emit):
-    from .describe import describe_adapters, describe_environment
-    from .task import Inquiry
+def describe(job: Job, emit: Emit) -> None:
+    from .describe import describe_adapter, describe_environment
 
     inquiry = Inquiry.from_dict(job)
-    adapters = describe_adapters(inquiry)
+    adapters = [describe_adapter(reference, inquiry) for reference in inquiry.references]
     emit({"part": "describe", "adapters": adapters, "environment": describe_environment(inquiry.environment)})
 
 
-def null(job, emit):
-    """Does nothing: what remains is the harness's own cost."""
+def null(job: Job, emit: Emit) -> None:
+    """Only import what a measuring worker imports: its duration is the harness's own cost."""
     importlib.import_module("snnbench.worker.network_case")
 
 

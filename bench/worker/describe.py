@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import json
 import platform
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.machinery import all_suffixes
@@ -25,18 +24,20 @@ from ..workloads import workload_of
 from .task import Inquiry
 
 
-def describe_adapters(inquiry: Inquiry) -> list[dict[str, Any]]:
-    """One entry per reference. `refusals` has, by case id, the reason for each of the cases asked about that is refused."""
-    return [_adapter_entry(reference, inquiry) for reference in inquiry.references]
-
-
-def _adapter_entry(reference: str, inquiry: Inquiry) -> dict[str, Any]:
+def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
+    """What an adapter is and can do, or the `error` of its import. `refusals` has, by case id, the reason for each case of the
+    inquiry that it refuses."""
     try:
         adapter = registry.load(reference)
     except Exception as error:
         return {"reference": reference, "error": in_words(error)}
     missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
     named: list[NeuronSpec | Native] = [*NEURONS.values(), NATIVE]
+    cases = (
+        replace(point, framework=adapter.name, construction=construction, mode=mode)
+        for construction, mode in _variants(adapter, inquiry.frameworks)
+        for point in inquiry.points
+    )
     return {
         "reference": reference,
         "name": adapter.name,
@@ -47,18 +48,12 @@ def _adapter_entry(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "devices": list(adapter.devices),
         "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
-        "refusals": {case.id: reason for case in _cases(adapter, inquiry) if (reason := _refusal(adapter, case))},
+        "refusals": {case.id: reason for case in cases if (reason := _refusal(adapter, case))},
     }
 
 
-def _cases(adapter: Adapter, inquiry: Inquiry) -> Iterator[Case]:
-    """The cases of an adapter that the inquiry is about."""
-    for construction, mode in _variants(adapter, inquiry.frameworks):
-        for point in inquiry.points:
-            yield replace(point, framework=adapter.name, construction=construction, mode=mode)
-
-
 def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
+    """The constructions and modes of an adapter that `frameworks` name."""
     if frameworks is None:
         return list(itertools.product(adapter.constructions, adapter.modes))
     variants: dict[tuple[str, str], None] = {}
@@ -93,8 +88,7 @@ def _refusal(adapter: Adapter, case: Case) -> str | None:
 
 def describe_environment(name: str) -> dict[str, Any]:
     """Python, every installed distribution, a hash of both, and the devices that this environment can reach."""
-    packages = {d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}
-    packages = dict(sorted(packages.items()))
+    packages = dict(sorted({d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
     return {"name": name, "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}

@@ -2,15 +2,14 @@
 
 import gc
 import importlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-import numpy as np
-
 from snnbench.adapters import registry
-from snnbench.adapters.base.contract import Adapter, BuildFailed, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
@@ -47,12 +46,23 @@ class Worker:
     def run(self) -> None:
         """Prove (in the first round) and measure."""
         with suppress(Ended):
-            self._measured()
+            adapter = self._import()
+            program, problem, free = self._build(adapter)
+            inputs, upstream = self._first_call(program, problem, free, adapter)
+            if self.case.native:
+                problem, inputs = self._excite(program, problem)
+            parts = phases(program, inputs, upstream)
+            if self.first_round:
+                self._weigh(program, parts)
+                self._prove(adapter, read_free_run(self.task.proved_run))
+            if self.task.timed:
+                adapter.prepare(self.case, self.threads)
+                self._time(program, problem, parts)
+            self._refuse_attempts("error")
 
     def run_proof(self) -> None:
         """Prove only, with an oracle of its own."""
         with suppress(Ended):
-            self.threads = len(use_cores(self.task.threads))
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
@@ -61,22 +71,6 @@ class Worker:
             self._prove(adapter, free_run(proved, self.workload.network(proved)))
             self._refuse_attempts("error")
 
-    def _measured(self) -> None:
-        self.threads = len(use_cores(self.task.threads))
-        adapter = self._import()
-        program, problem, free = self._build(adapter)
-        inputs, upstream = self._first_call(program, problem, free, adapter)
-        if self.case.native:
-            problem, inputs = self._excite(program, problem)
-        parts = phases(program, inputs, upstream)
-        if self.first_round:
-            self._weigh(program, parts)
-            self._prove(adapter, read_free_run(self.task.proved_run))
-        if self.task.timed:
-            adapter.prepare(self.case, self.threads)
-            self._time(program, problem, parts)
-        self._refuse_attempts("error")
-
     @contextmanager
     def _part(self, name: str, on_error: str) -> Iterator[None]:
         """Time a part and end the case with a status if it raises."""
@@ -84,31 +78,34 @@ class Worker:
         start = time.perf_counter()
         try:
             yield
-        except (Unsupported, BuildFailed) as error:
-            self._end(name, start, declared(error) or on_error, str(error))
-        except ModuleNotFoundError as error:
-            if on_error == "import_error":
-                self._end(name, start, "env_error", f"{error.name} is not installed")
-            self._end(name, start, on_error, in_words(error))
         except Ended:
             raise
         except Exception as error:
-            text = in_words(error)
-            self._end(name, start, memory_status(text, self.case.device) or on_error, text)
+            status, reason = self._status_of(error, on_error)
+            self._end(name, status, reason, seconds=time.perf_counter() - start)
         self.emit({"part": name, "status": "ok", "seconds": time.perf_counter() - start})
 
-    def _end(self, name: str, start: float, status: str, reason: str) -> NoReturn:
-        self.emit({"part": name, "status": status, "reason": reason, "seconds": time.perf_counter() - start})
+    def _end(self, name: str, status: str, reason: str | None, **more: float) -> NoReturn:
+        self.emit({"part": name, "status": status, "reason": reason, **more})
         raise Ended
 
-    def _refuse_attempts(self, status: str) -> None:
-        if ATTEMPTS:
-            self.emit({"part": "sandbox", "status": status, "reason": f"tried to start {ATTEMPTS[0]}; workers may not"})
-            raise Ended
+    def _status_of(self, error: Exception, otherwise: str) -> tuple[str, str]:
+        """The status that an exception stands for, or `otherwise`, and its reason in words."""
+        if status := declared(error):
+            return status, str(error)
+        if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
+            return "env_error", f"{error.name} is not installed"
+        reason = in_words(error)
+        return memory_status(reason, self.case.device) or otherwise, reason
 
-    # -- parts -----------------------------------------------------------------------------------------------
+    def _refuse_attempts(self, status: str) -> None:
+        """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
+        if ATTEMPTS:
+            self._end("sandbox", status, f"tried to start {ATTEMPTS[0]}; workers may not")
 
     def _import(self) -> Adapter:
+        """Keep to the task's cores, and import the adapter with its framework."""
+        self.threads = len(use_cores(self.task.threads))
         with self._part("import", "import_error"):
             adapter = registry.load(self.task.reference)
             for name in adapter.requires:
@@ -138,7 +135,11 @@ class Worker:
             result = program.forward(inputs[0])
             program.wait(result)
             took = time.perf_counter() - start
-            facts = program.facts(result) | self._compared(program, result, problem, free, adapter)
+            if self.case.native:
+                facts = {**program.facts(result), "native": adapter.native_description}
+            else:
+                mismatch = free.mismatch(program.spikes(result)[problem.last], problem.rows)
+                facts = {**program.facts(result), "spike_mismatch": mismatch}
             upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)
@@ -148,41 +149,33 @@ class Worker:
             took += time.perf_counter() - resumed
             self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts | program.compile_facts()})
         except Exception as error:
-            text = in_words(error)
-            if not (status := memory_status(text, self.case.device)):
+            status, reason = self._status_of(error, "error")
+            if status not in ("oom_gpu", "oom_host"):
                 self._first_call_failed(start, error, adapter)
             self.backward_fits = False  # but forward does, and its figures are worth having
-            self.emit({"part": "first_call", "status": status, "reason": text, "facts": facts})
+            self.emit({"part": "first_call", "status": status, "reason": reason, "facts": facts})
         gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
 
-    def _compared(self, program: Program, result: Any, problem: Problem, free: FreeRun, adapter: Adapter) -> dict[str, Any]:
-        """What the first spikes say beside the oracle's own; for a native neuron, which has none, what it is."""
-        if self.case.native:
-            return {"native": adapter.native_description}
-        return {"spike_mismatch": free.mismatch(program.spikes(result)[problem.last], problem.rows)}
+    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
+        status, reason = self._status_of(error, "error")
+        if status == "error" and self.first_round:
+            self._prove(adapter, read_free_run(self.task.proved_run))
+        self._end("first_call", status, reason, seconds=time.perf_counter() - start)
 
     def _excite(self, program: Program, problem: Problem) -> tuple[Problem, list[Any]]:
+        """For a native neuron: the problem with an input strong enough for spikes, and its inputs on the device."""
         with self._part("excitation", "error"):
             problem, factor = excited(program, problem)
         self.emit({"part": "excitation", "facts": {"input_scale": factor}})
         return problem, [program.put_input(problem.input), program.put_input(problem.other_input)]
-
-    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
-        if status := declared(error):
-            self._end("first_call", start, status, str(error))
-        text = in_words(error)
-        status = memory_status(text, self.case.device)
-        if status is None and self.first_round:
-            self._prove(adapter, read_free_run(self.task.proved_run))
-        self._end("first_call", start, status or "error", text)
 
     def _weigh(self, program: Program, parts: dict[str, Phase]) -> None:
         probe = program.memory_probe() or host_memory_probe()
         if probe is None:
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
             return
-        size = np.dtype(np.float32).itemsize if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
+        size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
         given, handed_out = (size * count for count in border_sizes(self.case, self.network))
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
@@ -199,17 +192,15 @@ class Worker:
             proof = prove(adapter, self.case, self.workload, free.gains, backward_fits=self.backward_fits)
         self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
         if not proof.passed:
-            self.emit({"part": "proof", "status": "check_failed", "reason": proof.reason})
-            raise Ended
+            self._end("proof", "check_failed", proof.reason)
 
     def _time(self, program: Program, problem: Problem, parts: dict[str, Phase]) -> None:
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
-        measured, rate = {}, self.task.rel_ci
-        budget = self.task.budget_s / len(self.task.phases)
+        measured, budget = {}, self.task.budget_s / len(self.task.phases)
         for name in self.task.phases:
-            try:
+            with suppress(Ended):
                 with self._part(name, "error"):
-                    samples, result, index = sample(parts[name], program, rate, budget)
+                    samples, result, index = sample(parts[name], program, self.task.rel_ci, budget)
                 measured[name] = samples
                 x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
@@ -217,9 +208,7 @@ class Worker:
                     refused = recheck(program, problem, parts, name, result, x, limits, self.case.native)
                 facts = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
                 self.emit({"part": name, **facts, **refused})
-                result = None
-            except Ended:
-                continue
+                result = None  # its memory is free for the next phase
         if measured:
             self._floor(program, measured)
 
@@ -236,12 +225,8 @@ class Worker:
                 reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
                 if not any(reasons.values()):
                     break
-        self.emit({"part": "ceilings", "flops_per_s": _finite(flops), "bytes_per_s": copied})
+        self.emit({"part": "ceilings", "flops_per_s": flops if math.isfinite(flops) else None, "bytes_per_s": copied})
         for name, reason in reasons.items():
             self.emit({"part": name, "floor_s": floors[name]})
             if reason:
                 self.emit({"part": name, "status": "implausible", "reason": reason})
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What a worker may use: limited memory and compilers, but neither the network nor pip. It dies with the harness."""
+"""The limits of a worker: some memory, compilers, but neither the network nor pip. It dies with the harness."""
 
 import ctypes
 import os
@@ -44,7 +44,7 @@ def forbid_network_and_pip() -> None:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook of Python's."""
+    """An audit hook: Python calls it before it does what `event` names."""
     if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
         address = arguments[1]
         if isinstance(address, tuple):
@@ -68,10 +68,9 @@ def _words(arguments: tuple[Any, ...]) -> list[str]:
     """The words of the command line, from the arguments of any audit event that starts a process."""
     words: list[str] = []
     for argument in arguments[:2]:
-        parts = argument if isinstance(argument, list | tuple) else [argument]
-        for part in parts:
-            text = os.fsdecode(part) if isinstance(part, str | bytes | os.PathLike) else ""
-            words += text.split()
+        for part in argument if isinstance(argument, list | tuple) else [argument]:
+            if isinstance(part, str | bytes | os.PathLike):
+                words += os.fsdecode(part).split()
     return words
 
 

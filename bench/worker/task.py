@@ -1,6 +1,6 @@
-"""What a worker is given, as JSON: written by the harness, read by the worker."""
+"""The jobs of workers: written as JSON by the harness, read by the worker."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -36,27 +36,19 @@ class Task:
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":
         """The task of a job, which may hold more. Raises KeyError for one without a case or a reference."""
-        return cls(
-            case=Case.from_dict(job["case"]),
-            reference=job["reference"],
-            round=job["round"],
-            threads=job["threads"],
-            phases=tuple(name for name in PHASES if name in job["phases"]),
-            budget_s=job["budget_s"],
-            rel_ci=job["rel_ci"],
-            timed=job["timed"],
-            own_run=Path(job["own_run"]),
-            proved_run=Path(job["proved_run"]),
-        )
+        values = {field.name: job[field.name] for field in fields(cls)}
+        values["case"] = Case.from_dict(job["case"])
+        values["phases"] = tuple(name for name in PHASES if name in job["phases"])
+        return cls(**values | {name: Path(job[name]) for name in ("own_run", "proved_run")})
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What a worker is asked about its environment: the environment itself, adapters, and which cases they refuse.
+    """Questions to a worker: about its environment, which the answer calls `environment`, about the adapters that `references`
+    name, and which cases these refuse.
 
-    `environment` is the name that the answer gives it; `references` name adapters. Of each adapter the variants that
-    `frameworks` name (`norse:compile`; `all` is any adapter; None: every construction in every mode) are asked about each of
-    `points`, which are cases but for framework, construction and mode.
+    The cases are `points`, which lack framework, construction and mode, in every variant that `frameworks` names
+    (`norse:compile`; `all` is any adapter; None: every construction in every mode).
     """
 
     references: tuple[str, ...] = ()
@@ -75,10 +67,6 @@ class Inquiry:
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Inquiry":
         """The inquiry of a job, which may hold more."""
-        frameworks = job["frameworks"]
-        return cls(
-            references=tuple(job["references"]),
-            environment=job["environment"],
-            frameworks=None if frameworks is None else tuple(frameworks),
-            points=tuple(Case.from_dict(values) for values in job["points"]),
-        )
+        frameworks = None if job["frameworks"] is None else tuple(job["frameworks"])
+        points = tuple(Case.from_dict(values) for values in job["points"])
+        return cls(tuple(job["references"]), job["environment"], frameworks, points)

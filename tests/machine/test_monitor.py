@@ -5,7 +5,7 @@ import sys
 
 from support.synthetic import record, table_of
 
-from snnbench.machine.monitor import MOST_READINGS, Monitor, Watcher, condensed, slowed
+from snnbench.machine.monitor import MOST_READINGS, Monitor, condensed, reader_of, slowed
 from snnbench.records.rows import rows_of
 from snnbench.report.figures.samples import samples
 from snnbench.worker.__main__ import cpu_seconds
@@ -25,19 +25,19 @@ def test_however_long_a_worker_runs_a_record_stays_small():
 
 
 def test_a_machine_that_does_not_tell_is_no_fault():
-    watcher = Watcher(dict)
-    watcher.start()
-    assert watcher.finish() == {"watched": {}, "throttle_reasons": 0}
+    with Monitor(dict) as monitor:
+        pass
+    assert monitor.facts == {"watched": {}, "throttle_reasons": 0}
 
 
 def test_a_short_worker_is_watched_too():
-    watcher = Watcher(lambda: {"mhz": 2100.0})
-    watcher.start()
-    assert watcher.finish()["watched"]["mhz"] == [2100.0]
+    with Monitor(lambda: {"mhz": 2100.0}) as monitor:
+        pass
+    assert monitor.facts["watched"]["mhz"] == [2100.0]
 
 
 def test_the_monitor_tells_who_else_computed():
-    with Monitor() as monitor:
+    with Monitor(reader_of("cpu")) as monitor:
         monitor.note_worker(0.0)
     assert monitor.facts["foreign_cores"] >= 0 and "watched" in monitor.facts
 
