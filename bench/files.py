@@ -7,8 +7,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from .mistakes import ConfigError
-
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part."""
@@ -31,10 +29,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def exclusive(lock: Path, refusal: str) -> Iterator[None]:
-    """Hold the file `lock` for the time of a block. Raises ConfigError with the text `refusal` if another process holds it."""
+def exclusive(lock: Path, refusal: Exception) -> Iterator[None]:
+    """Hold the file `lock` during the block. Raises `refusal` if another process holds it."""
     try:
         with FileLock(lock, timeout=0):
             yield
     except Timeout:
-        raise ConfigError(refusal) from None
+        raise refusal from None

@@ -111,7 +111,7 @@ def locked(environment: Environment) -> Iterator[None]:
     """Keep other commands from making or removing it. Raises ConfigError if one is at it."""
     lock = environment.folder.with_name(f".{environment.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(lock, f"{environment.folder}: another snnbench is making or removing it; wait for it"):
+    with exclusive(lock, ConfigError(f"{environment.folder}: another snnbench is making or removing it; wait for it")):
         try:
             yield
         finally:

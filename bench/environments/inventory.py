@@ -61,7 +61,7 @@ class Inventory:
         return [adapter.name for adapter in self.adapters.values() if adapter.lacking]
 
     def home_of(self, adapter: AdapterInfo) -> Home:
-        """Where an adapter's workers run; of one whose environment cannot be used, the default home."""
+        """Where an adapter's workers run; the default home if its environment cannot be used."""
         return self.homes.get(adapter.home, self.default)
 
     def add(self, entry: dict[str, Any], home: str = "default") -> None:
@@ -70,8 +70,9 @@ class Inventory:
         self.adapters[adapter.name], self.refusals[adapter.name] = adapter, entry.get("refusals", {})
 
 
-def default_home(executor: Executor = LocalExecutor()) -> Home:
-    """The default environment. Raises RuntimeError if a worker there gives no answer."""
+def default_home() -> Home:
+    """The default environment of this machine. Raises RuntimeError if a worker there gives no answer."""
+    executor = LocalExecutor()
     return _home(_answer(Inquiry(), executor), executor)
 
 
@@ -99,7 +100,7 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
 
 
 def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry) -> None:
-    """Ask for adapters in the environment made for them; where none answers, they lack it."""
+    """Ask about adapters in the environment made for them; if it gives no answer, they lack it."""
     executor, lacking = inventory.default.executor.at_home(own)
     if executor is not None:
         asked = _about(inquiry, *(adapter.reference for adapter in lodgers))
@@ -149,7 +150,7 @@ def declared_name(reference: str) -> str:
 
 
 def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
-    """What the device can do at best: bytes copied per second by working-set size, flops per second by format."""
+    """The best that the device can do: bytes copied per second by working-set size, flops per second by format."""
     return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")["ceilings"]
 
 

@@ -67,7 +67,7 @@ class ResultFolder:
 
     def locked(self) -> AbstractContextManager[None]:
         """One run per folder: two would measure each other. Entering raises ConfigError if there is one."""
-        refusal = f"{self}: another run is writing there; wait for it or choose another --out"
+        refusal = ConfigError(f"{self}: another run is writing there; wait for it or choose another --out")
         return exclusive(self.path / "run.lock", refusal)
 
     def remove_leftovers(self) -> None:
