@@ -41,15 +41,28 @@ def estimate(rounds: list[list[float]], seed: int = 0) -> Estimate:
 
     Rounds differ from each other more than samples within one, which a pooled interval would hide.
     """
-    medians = np.array([np.median(samples) for samples in rounds])
-    drawn = _bootstrap_medians(rounds, np.random.default_rng(seed))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Estimate(float(np.median(medians)), float(low), float(high), sum(map(len, rounds)), len(rounds))
+    middle = np.median([np.median(samples) for samples in rounds])
+    low, high = np.quantile(resampled(rounds, seed), [0.025, 0.975])
+    return Estimate(float(middle), float(low), float(high), sum(map(len, rounds)), len(rounds))
 
 
-def resampled(rounds: list[list[float]], seed: tuple[int, int]) -> np.ndarray:
-    """Bootstrapped medians of one case's times, for `ratio_of`. Two cases that are compared need different seeds."""
-    return _bootstrap_medians(rounds, np.random.default_rng(seed))
+def resampled(rounds: list[list[float]], seed: int | tuple[int, int]) -> np.ndarray:
+    """Bootstrapped medians of one case's times. Two cases that are compared by `ratio_of` need different seeds.
+
+    The median of n draws with replacement from n sorted values is the value at the rank on which the middle of n uniform draws
+    falls. That rank is Beta distributed, so that one draw does instead of n.
+    """
+    random = np.random.default_rng(seed)
+    shape = (RESAMPLES, len(rounds))
+    picked = random.integers(0, len(rounds), shape)
+    medians = np.empty(shape)
+    for index, samples in enumerate(rounds):
+        ordered = np.sort(np.asarray(samples, dtype=float))
+        count, where = len(ordered), picked == index
+        middle = (count + 1) / 2
+        uniform = random.beta(middle, middle, int(where.sum()))
+        medians[where] = ordered[np.minimum((uniform * count).astype(int), count - 1)]
+    return np.median(medians, axis=1)
 
 
 def ratio_of(
@@ -62,24 +75,6 @@ def ratio_of(
     middle = np.median([np.median(s) for s in rounds]) / np.median([np.median(s) for s in baseline])
     low, high = np.quantile(drawn / drawn_baseline, [0.025, 0.975])
     return float(middle), float(low), float(high)
-
-
-def _bootstrap_medians(rounds: list[list[float]], random: np.random.Generator) -> np.ndarray:
-    """Medians of resampled rounds' medians. A resampled median of n values is drawn through its order statistic.
-
-    The median of n draws with replacement from sorted values is the value at the rank that the middle of n uniform
-    draws falls on, and that is Beta distributed: one draw instead of n.
-    """
-    shape = (RESAMPLES, len(rounds))
-    picked = random.integers(0, len(rounds), shape)
-    medians = np.empty(shape)
-    for index, samples in enumerate(rounds):
-        ordered = np.sort(np.asarray(samples, dtype=float))
-        count, (where) = len(ordered), picked == index
-        middle = (count + 1) / 2
-        uniform = random.beta(middle, middle, int(where.sum()))
-        medians[where] = ordered[np.minimum((uniform * count).astype(int), count - 1)]
-    return np.median(medians, axis=1)
 
 
 def drift(samples, times) -> float:

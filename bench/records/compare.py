@@ -59,19 +59,15 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:
             raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
-    pairs = _joined(base, new, same_machine)
+    by_key = {_key(row, same_machine): row for row in new}
+    pairs = [(row, by_key[key]) for row in base if (key := _key(row, same_machine)) in by_key]
     comparison = Comparison(len(pairs), times="absolute" if same_machine else "relative")
-    present = {_key(row, same_machine) for row in new}
-    comparison.findings += [
-        _finding(row, "case", row.status, "missing", "worse") for row in base if _key(row, same_machine) not in present
-    ]
+    missing = [row for row in base if _key(row, same_machine) not in by_key]
+    comparison.findings += [_finding(row, "case", row.status, "missing", "worse") for row in missing]
     for old, now in pairs:
         comparison.findings += [*_statuses(old, now), *_memory(old, now), *_lost_time(old, now)]
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
-    if same_machine:
-        changes = [(pair, _change(*pair)) for pair in timed]
-    else:
-        changes = _relative_changes(timed)
+    changes = [(pair, _change(*pair)) for pair in timed] if same_machine else _relative_changes(timed)
     comparison.timed = len(changes)
     limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
     for (old, now), change in changes:
@@ -92,11 +88,6 @@ def _key(row: Row, same_machine: bool) -> tuple[str, str]:
     return (row.first.case_id, row.first.machine["hash"] if same_machine else "")
 
 
-def _joined(base: list[Row], new: list[Row], same_machine: bool) -> list[tuple[Row, Row]]:
-    now = {_key(row, same_machine): row for row in new}
-    return [(row, now[key]) for row in base if (key := _key(row, same_machine)) in now]
-
-
 def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
     return Finding(full_name(row.case), what, base, new, verdict)
 
@@ -112,7 +103,7 @@ def _statuses(old: Row, now: Row) -> Iterator[Finding]:
 
 
 def _lost_time(old: Row, now: Row) -> Iterator[Finding]:
-    """Nothing is wrong with it, and yet there is no time any more."""
+    """A case that ended and was proved as before, and has lost its step time."""
     if old.rankable and now.status == old.status and now.proved and not now.rankable:
         yield _finding(old, "step", units.seconds(old.estimates["step"].median), "no time", "worse")
 
@@ -129,20 +120,14 @@ def _memory(old: Row, now: Row) -> Iterator[Finding]:
             yield _finding(old, f"memory of {phase}", units.size(was), units.size(is_now), verdict)
 
 
-def _medians(row: Row, which: int) -> np.ndarray:
-    """Logarithms of bootstrapped step times."""
-    logarithms: np.ndarray = np.log(resampled(row.rounds_of("step"), (0, which)))
-    return logarithms
-
-
 def _change(old: Row, now: Row) -> np.ndarray:
     """Bootstrapped ratios of step times, new over old."""
-    change: np.ndarray = np.exp(_medians(now, 0) - _medians(old, 1))
+    change: np.ndarray = resampled(now.rounds_of("step"), (0, 0)) / resampled(old.rounds_of("step"), (0, 1))
     return change
 
 
 def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
-    """As `_change`, of step times over the geometric mean of their group; groups of one have no ratios."""
+    """The same for step times over the geometric mean of their group; groups of one have no ratios."""
     groups: dict[Group, list[tuple[Row, Row]]] = defaultdict(list)
     for old, now in pairs:
         groups[comparison_group(old)[1:]].append((old, now))

@@ -1,6 +1,7 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,13 +52,15 @@ def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dic
     ]
 
 
-def by_meaning(group: list[Entry], phase: str) -> list[tuple[str, list[Entry]]]:
-    """The entries whose memory in `phase` is known, by what the figure means: only the same quantity may be compared."""
-    meanings: dict[str, list[Entry]] = defaultdict(list)
-    for entry in group:
-        if entry.values[f"{phase}_peak_memory_bytes"]:
-            meanings[entry.values["memory_meaning"] or "unknown"].append(entry)
-    return list(meanings.items())
+def by_meaning(table: Table) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:
+    """The groups of `by_phase` with a known memory, split by the meaning of that number: only one quantity is compared."""
+    for phase, where, group in by_phase(table):
+        meanings: dict[str, list[Entry]] = defaultdict(list)
+        for entry in group:
+            if entry.values[f"{phase}_peak_memory_bytes"]:
+                meanings[entry.values["memory_meaning"] or "unknown"].append(entry)
+        for meaning, same in meanings.items():
+            yield phase, where, meaning, same
 
 
 def substituted(spec: Any, values: dict[str, Any]) -> Any:

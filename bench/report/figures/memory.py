@@ -2,7 +2,7 @@
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_meaning, by_phase
+from .figure import Figure, Panel, by_meaning
 from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer, log_x, mebibytes, rows_of_dots, span, text_of
 
 TEXT = (
@@ -12,20 +12,16 @@ TEXT = (
 
 
 def memory(table: Table) -> Figure:
-    panels = [
-        _panel(table, where, phase, meaning, same)
-        for phase, where, group in by_phase(table)
-        for meaning, same in by_meaning(group, phase)
-    ]
+    panels = [_panel(table, *group) for group in by_meaning(table)]
     return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.")
 
 
-def _panel(table: Table, where: dict[str, str], phase: str, meaning: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:
     peak, extra = (f"{phase}_{kind}_memory_bytes" for kind in ("peak", "extra"))
     group = sorted(group, key=lambda entry: entry.values[peak])
     names = {"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"}
-    title = table.title(where, behind=f"memory: {meaning}")
-    return Panel(title, where, [{"row": entry.index} for entry in group], {"peak": peak, "extra": extra}, names)
+    points = [{"row": entry.index} for entry in group]
+    return Panel(table.title(where, behind=f"memory: {meaning}"), where, points, {"peak": peak, "extra": extra}, names)
 
 
 def _spec() -> Spec:

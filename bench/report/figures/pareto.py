@@ -2,7 +2,7 @@
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_meaning, by_phase
+from .figure import Figure, Panel, by_meaning
 from .spec import MEBIBYTES, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_x, log_y, mebibytes, plane, text_of
 
 TEXT = (
@@ -12,17 +12,12 @@ TEXT = (
 
 
 def pareto(table: Table) -> Figure:
-    panels = [
-        _panel(table, where, phase, meaning, same)
-        for phase, where, group in by_phase(table)
-        for meaning, same in by_meaning(group, phase)
-        if len(same) > 1
-    ]
+    panels = [_panel(table, *compared) for compared in by_meaning(table) if len(compared[-1]) > 1]
     missing = "Nowhere were time and memory, in the same meaning, measured of two frameworks in the same conditions."
     return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing)
 
 
-def _panel(table: Table, where: dict[str, str], phase: str, meaning: str, group: list[Entry]) -> Panel:
+def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:
     column = f"{phase}_peak_memory_bytes"
     least, front = float("inf"), set()
     for entry in sorted(group, key=lambda entry: (entry.values[f"{phase}_s"], entry.values[column])):

@@ -15,25 +15,20 @@ TEXT = (
 
 
 def times(table: Table) -> Figure:
-    panels = [_panel(table, phase, where, group) for phase, where, group in by_phase(table)]
+    panels = [_panel(table, *group) for group in by_phase(table)]
     return Figure("times", "Time per call", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
     group = sorted(group, key=lambda entry: entry.values[f"{phase}_s"])
     base = next((entry for entry in group if entry.variant == table.baseline), group[0])
-    points = [{"row": entry.index} | (_interval(table, entry, base) if phase == "step" else {}) for entry in group]
+    points: list[dict[str, Any]] = [{"row": entry.index} for entry in group]
+    for entry, point in zip(group, points, strict=True):
+        if phase == "step" and entry is not base:  # the baseline's ratio has no interval
+            _, point["ratio_low"], point["ratio_high"] = table.step_ratio(entry, base)
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
     names = {"variants": [entry.variant for entry in group], "baseline": table.baseline, "against": base.variant}
     return Panel(table.title(where), where, points, fields, names)
-
-
-def _interval(table: Table, entry: Entry, base: Entry) -> dict[str, Any]:
-    """Of the ratio to the baseline, which has none of its own."""
-    if entry is base:
-        return {}
-    _, low, high = table.step_ratio(entry, base)
-    return {"ratio_low": low, "ratio_high": high}
 
 
 def _spec() -> Spec:

@@ -24,13 +24,13 @@ function substituted(spec, values) {
 }
 
 /** The points that the filter of frameworks leaves; a panel that says `whole` is about all of them. */
-function keptOf(panel) {
+function wantedPoints(panel) {
   return panel.points.filter((point) => panel.names.whole || !("row" in point) || wanted(data.variants[point.row]));
 }
 
 function pointsOf(panel) {
   const fields = Object.entries(panel.fields);
-  return keptOf(panel).map((point) =>
+  return wantedPoints(panel).map((point) =>
       "row" in point
         ? { variant: data.variants[point.row], ...Object.fromEntries(fields.map(([name, column]) => [name, valueOf(point.row, column)])), ...point }
         : point);
@@ -117,7 +117,7 @@ function lay(section) {
   const id = section.dataset.figure;
   const figure = data.figures[id];
   if (!figure) return;
-  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && keptOf(panel).length);
+  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && wantedPoints(panel).length);
   const limit = more.has(id) ? panels.length : FEW;
   const host = section.querySelector(".panels");
   for (const target of host.querySelectorAll(".plot")) {

@@ -28,6 +28,10 @@ function shownRow(row) {
 
 function changed() {
   address();
+  refresh();
+}
+
+function refresh() {
   show();
   for (const listener of listeners) listener();
 }
@@ -69,8 +73,7 @@ function read() {
   state.down = (parts.get("sort") || "").startsWith("-");
   state.search = parts.get("search") || "";
   state.case = parts.get("case") || "";
-  show();
-  for (const listener of listeners) listener();
+  refresh();
   return section.includes("=") ? "" : section;
 }
 

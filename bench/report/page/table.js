@@ -21,9 +21,9 @@ function chosenRows() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (row) =>
     [data.variants[row], ...Object.values(data.where[row]), ...SEARCHED.map((at) => rows[row].cells[at].textContent)].join("\n").toLowerCase();
-  const found = data.variants.map((_, row) => row).filter(shownRow)
+  const chosen = data.variants.map((_, row) => row).filter(shownRow)
     .filter((row) => words.every((word) => text(row).includes(word)));
-  return state.sort ? found.sort(compare) : found;
+  return state.sort ? chosen.sort(compare) : chosen;
 }
 
 function showTable() {
@@ -57,27 +57,21 @@ function csvText(order) {
   return [data.all_columns.join(","), ...lines].join("\n") + "\n";
 }
 
-for (const head of heads) {
-  head.querySelector("button").onclick = () => {
-    const column = head.dataset.column;
-    state.down = state.sort === column && !state.down;
-    state.sort = column;
-    address();
-    showTable();
-  };
-}
-for (const button of document.querySelectorAll("[data-view]")) {
-  button.onclick = () => {
-    state.view = button.dataset.view;
-    address();
-    showTable();
-  };
-}
-document.getElementById("search").oninput = (event) => {
-  state.search = event.target.value;
+/** Shows the table with this part of the state changed. */
+function change(part) {
+  Object.assign(state, part);
   address();
   showTable();
-};
+}
+
+for (const head of heads) {
+  const sort = head.dataset.column;
+  head.querySelector("button").onclick = () => change({ sort, down: state.sort === sort && !state.down });
+}
+for (const button of document.querySelectorAll("[data-view]")) {
+  button.onclick = () => change({ view: button.dataset.view });
+}
+document.getElementById("search").oninput = (event) => change({ search: event.target.value });
 document.getElementById("all").onclick = () => {
   allRows = true;
   showTable();

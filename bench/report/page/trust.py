@@ -59,12 +59,11 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
         text = f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
         say("note", text, map(names, natives))
-    refused = {status: [row for row in rows if row.status == status] for status in REFUSED}
-    if failed := refused["check_failed"]:
-        say("doubt", f"{_count(len(failed), 'case')} refused because the proof failed (check_failed).", map(names, failed))
-    if fast := refused["implausible"]:
-        say("doubt", f"{_count(len(fast), 'case')} refused as faster than the hardware allows (implausible).", map(names, fast))
-    if ranked and not any(refused.values()):
+    reasons = {"check_failed": "because the proof failed", "implausible": "as faster than the hardware allows"}
+    for status in REFUSED:
+        if refused := [row for row in rows if row.status == status]:
+            say("doubt", f"{_count(len(refused), 'case')} refused {reasons[status]} ({status}).", map(names, refused))
+    if ranked and not any(row.status in REFUSED for row in rows):
         say("good", "Nothing was refused: no proof failed, and no time is implausibly far below the hardware's floor.")
     flags: dict[str, list[Row]] = defaultdict(list)
     for entry in ranked_entries:
