@@ -11,7 +11,8 @@ class CannotStart(Exception):
 
 @dataclass
 class Ending:
-    """How a worker ended: its exit code or signal, and why it was stopped, if it was."""
+    """How a worker ended: its exit code or signal, whether it was stopped for its time, and whether the kernel killed it for want
+    of memory."""
 
     exit_code: int | None = None
     signal: int | None = None

@@ -39,27 +39,21 @@ class LocalExecutor:
         killed_before = kernel_kills()
         _adopt_orphans()
         before = {child.pid for child in psutil.Process().children(recursive=True)}
+        command, surroundings = [self.python, *arguments], {**os.environ, **_search_paths(self.python), **variables}
         try:
             with open(output, "wb") as stream:
                 process = subprocess.Popen(
-                    [self.python, *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=stream,
-                    stderr=stream,
-                    env={**os.environ, **_search_paths(self.python), **variables},
-                    start_new_session=True,
+                    command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=surroundings, start_new_session=True
                 )
         except OSError as error:
             raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
-        ending = Ending()
         try:
-            ending.timed_out = not _ends_within(process, timeout)
+            timed_out = not _ends_within(process, timeout)
         finally:
             _kill_all(process, before)
         code = process.returncode
-        ending.exit_code, ending.signal = (None, -code) if code < 0 else (code, None)
-        ending.host_ran_out = ending.signal == signal.SIGKILL and not ending.timed_out and kernel_kills() > killed_before
-        return ending
+        ran_out = code == -signal.SIGKILL and not timed_out and kernel_kills() > killed_before
+        return Ending(code if code >= 0 else None, -code if code < 0 else None, timed_out, ran_out)
 
     def facts(self) -> dict[str, Any]:
         return {}
