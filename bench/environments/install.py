@@ -20,7 +20,7 @@ from .pip import install_packages
 
 @dataclass(frozen=True)
 class CreationProgress:
-    """What happens while an environment is made, by `kind`.
+    """One event in the making of an environment. Its `kind` is one of these.
 
     `step`: step `number` of `of` begins; `kept`: it was finished before; `done`: it took `seconds`; `line`: pip printed `line`
     in it; `damaged`: `line` says what is damaged, and all is made anew.

@@ -1,4 +1,4 @@
-"""What is installed: environments, their adapters, and which cases these refuse. Workers are asked; nothing is imported here."""
+"""The inventory of environments, their adapters, and the cases that these refuse: workers are asked, nothing is imported here."""
 
 import ast
 import itertools

@@ -50,7 +50,7 @@ class Step(_Table):
 
 
 class Recipe(_Table):
-    """What one environment is made of."""
+    """The adapters that one environment serves, the needs of its packages, and the steps that install them."""
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
     description: str

@@ -1,4 +1,4 @@
-"""What the recipe of an environment may need of the machine, beyond Python and a package index."""
+"""Needs of an environment beyond Python and a package index: a compiler for CUDA, a torch with CUDA."""
 
 import os
 import re

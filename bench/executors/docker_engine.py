@@ -18,7 +18,7 @@ from ..mistakes import ConfigError
 OWNER = "snnbench.owner"
 """Label of every container. Its value is the process that started it, as `boot:namespace:pid:start time`."""
 FAILURES = (DockerException, RequestException)
-"""What the client raises if the engine refuses something or does not answer."""
+"""Exceptions of the client if the engine refuses something or does not answer."""
 LINGERS_S = 3.0
 """Seconds in which the engine may still make a container that a killed process had asked for."""
 

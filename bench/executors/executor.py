@@ -68,7 +68,7 @@ class Executor(Protocol):
         """The user's environment variables that workers see and that change what frameworks do."""
 
     def advice(self, environment: OwnEnvironment) -> str:
-        """What to do if workers in `environment` give no answer."""
+        """Advice for the user if workers in `environment` give no answer."""
 
     def at_home(self, environment: OwnEnvironment) -> tuple[Self, None] | tuple[None, str]:
         """The executor for workers in `environment`, or why there can be none."""

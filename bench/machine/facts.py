@@ -77,7 +77,7 @@ def _gpus() -> list[dict[str, Any]]:
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
-    """What to change, or to expect, before measuring here: one sentence each, from `machine_facts` and `current_load`."""
+    """Sentences on what to change or expect before measuring here, from `machine_facts` and `current_load`."""
     sentences = []
     if load["load_average"][0] > 0.5:
         busy = f"{load['load_average'][0]:.1f}"

@@ -1,1 +1,1 @@
-"""What runs inside a framework's environment: standard library, NumPy, adapters and the framework, nothing else."""
+"""The process that runs in a framework's environment. It imports the standard library, NumPy, adapters and the framework only."""

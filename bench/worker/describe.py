@@ -25,8 +25,8 @@ from .task import Inquiry
 
 
 def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
-    """What an adapter is and can do, or the `error` of its import. `refusals` has, by case id, the reason for each case of the
-    inquiry that it refuses."""
+    """An adapter's name, version and abilities, or the `error` of its import. `refusals` has, by case id, the reason for each
+    case of the inquiry that it refuses."""
     try:
         adapter = registry.load(reference)
     except Exception as error:
