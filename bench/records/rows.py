@@ -144,8 +144,8 @@ def comparison_group(row: Row) -> Group:
 
 
 def rows_of(records: list[Record]) -> list[Row]:
-    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case that counts
-    which was to time most phases, and of those the newest."""
+    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case, the one
+    that was to time most phases counts, and of those the newest."""
     cases: dict[tuple[str, str], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
@@ -171,7 +171,7 @@ def rows_of(records: list[Record]) -> list[Row]:
 
 
 def _phases_to_time(record: Record) -> int:
-    """A later run that was only to weigh, or to time less, takes no times away."""
+    """How many phases the run was to time: a later one that only weighs, or times fewer, replaces no times."""
     return len(record.measure.get("phases", PHASES)) if record.measure.get("timed", True) else 0
 
 

@@ -98,16 +98,14 @@ class Conditions:
         self.machines: dict[str, dict[str, Any]] = dict(sorted(by_hash.items()))
         """Descriptions by hash; machine 1 is the first."""
         self.groups: dict[tuple, list[Row]] = defaultdict(list)
-        self._key = {id(row): comparison_group(row) for row in rows}
         for row in rows:
-            self.groups[self._key[id(row)]].append(row)
-        self._index = {key: index for index, key in enumerate(self.groups, start=1)}
-        self._parts = {key: self._in_words(group[0]) for key, group in self.groups.items()}
-        axes = {axis: {parts.get(axis) for parts in self._parts.values()} for axis in [*CONDITIONS, "threads", "machine"]}
-        self.varying_axes = [axis for axis, texts in axes.items() if len(texts) > 1]
-        self.fixed = [
-            text for axis, texts in axes.items() if len(texts) == 1 and axis != "machine" for text in texts if text is not None
-        ]
+            self.groups[comparison_group(row)].append(row)
+        in_words = [(group, self._in_words(group[0])) for group in self.groups.values()]
+        self._parts = {id(row): parts for group, parts in in_words for row in group}
+        texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in (*CONDITIONS, "threads", "machine")}
+        self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
+        same = [next(iter(texts[axis])) for axis in texts if len(texts[axis]) == 1 and axis != "machine"]
+        self.fixed = [text for text in same if text is not None]
 
     def _in_words(self, row: Row) -> dict[str, str]:
         machine = f"machine {list(self.machines).index(row.first.machine['hash']) + 1}"
@@ -116,13 +114,9 @@ class Conditions:
         parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}
         return parts | {"threads": threads, "machine": machine}
 
-    def index(self, row: Row) -> int:
-        """Number of the row's comparison group, from 1."""
-        return self._index[self._key[id(row)]]
-
     def parts(self, row: Row) -> dict[str, str]:
         """Every condition of the row's group in words, by axis. An axis that means nothing for its workload is absent."""
-        return self._parts[self._key[id(row)]]
+        return self._parts[id(row)]
 
     def varying(self, row: Row) -> list[str]:
         """The conditions of the row's group that other groups do not share."""
@@ -147,7 +141,7 @@ def reason_of(row: Row) -> str:
     if row.reason or row.sound:
         return row.reason or ""
     if row.status != "ok":
-        return MEANINGS.get(row.status, row.status)
+        return MEANINGS[row.status]
     if not row.proved:
         return "the records hold no proof, so the times are withheld"
     return "there is no step time" if row.first.measure.get("timed", True) else "proved and weighed, as asked, and not timed"
@@ -165,21 +159,17 @@ def where(row: Row) -> str:
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
+    groups = list(conditions.groups.values())
+    for index, row in ((index, row) for index, group in enumerate(groups) for row in group):
         word = row.status if row.status != "ok" or row.sound else "ok, not ranked"
         title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
         kind = KINDS[row.status] if word == row.status else "limit"
-        cells[row.case.framework_variant][conditions.index(row)] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
-    firsts = [group[0] for group in conditions.groups.values()]
+        cells[row.case.framework_variant][index] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
     counts = Counter(row.status for row in rows)
     return {
-        "heads": [{"parts": conditions.varying(row) or ["all cases"], "index": conditions.index(row)} for row in firsts],
-        "lines": [(variant, [line.get(conditions.index(row)) for row in firsts]) for variant, line in sorted(cells.items())],
-        "legend": [
-            {"status": status, "kind": KINDS[status], "meaning": MEANINGS.get(status, ""), "count": counts[status]}
-            for status in STATUSES
-            if counts[status]
-        ],
+        "heads": [conditions.varying(group[0]) or ["all cases"] for group in groups],
+        "lines": [(variant, [line.get(index) for index in range(len(groups))]) for variant, line in sorted(cells.items())],
+        "legend": [(status, KINDS[status], MEANINGS[status], counts[status]) for status in STATUSES if counts[status]],
         "endings": _endings([row for row in rows if not row.sound], conditions),
     }
 

@@ -1,4 +1,4 @@
-"""Writes what can be derived from records. Deleting it loses nothing."""
+"""Files of a report. They are derived from records, so that they can be deleted and written again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Results:
 
     @cached_property
     def table(self) -> Table:
-        """What every writer is given; computed when it is first asked for."""
+        """What every writer of the report reads; computed at first use."""
         return Table(self.rows, self.baseline)
 
     @property
@@ -43,12 +43,12 @@ class Results:
 
 
 def read_results(folders: list[Path], baseline: str = "") -> Results:
-    """What the records in `folders` say."""
+    """The results in `folders`, read from their files."""
     return results_of([ResultFolder(folder) for folder in folders], baseline)
 
 
 def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
-    """The same of folders whose records may have been read already."""
+    """The results in folders whose records may have been read already."""
     records: list[Record] = []
     unreadable: list[str] = []
     sets: list[ResultSet] = []

@@ -21,7 +21,7 @@ SUMMARY = "summary"
 NATIVES = "natives"
 """The same for native neurons, which differ from framework to framework, so that there is nothing to rank."""
 NATIVES_IN_MARKDOWN = "natives-markdown"
-"""What only Markdown has a column for: on a terminal it stands below the table."""
+"""Columns of these that only Markdown has: a terminal shows them below the table."""
 
 
 @dataclass(frozen=True)

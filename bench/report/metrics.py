@@ -134,7 +134,7 @@ def _samples_by_round(entry: Entry) -> str:
 
 def _remarks(entry: Entry) -> str:
     flags = entry.values["quality"].split() if entry.row.rank else []
-    return ", ".join(FLAGS.get(flag, (flag, flag))[0] for flag in flags)
+    return ", ".join(FLAGS[flag][0] for flag in flags)
 
 
 def _verdict(entry: Entry) -> str:

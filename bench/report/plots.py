@@ -33,7 +33,7 @@ DRAWING: dict[str, Callable[[Spec], bytes]] = {
     ".svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
     ".pdf": vl_convert.vegalite_to_pdf,
 }
-"""What makes a file of a whole specification, by the file's suffix."""
+"""The function that draws a whole specification, by the suffix of its file."""
 
 
 def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:

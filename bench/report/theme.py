@@ -26,24 +26,21 @@ RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
-def style(index: int) -> dict[str, Any]:
-    """Colours in light and dark, shape and dashes of the framework variant with this number."""
-    looks = {name: palette[index % len(palette)] for name, palette in PALETTES.items()}
-    return {**looks, "shape": SHAPES[index % len(SHAPES)], "dash": DASHES[index % len(DASHES)]}
-
-
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
-    """A style for each variant of a report, the same in all its figures."""
-    return {variant: style(index) for index, variant in enumerate(variants)}
+    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures."""
+    cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
+    return {
+        variant: {name: looks[index % len(looks)] for name, looks in cycles.items()} for index, variant in enumerate(variants)
+    }
 
 
 def named(theme: str) -> dict[str, Any]:
-    """What `$ink`, `$palette` … stand for in a specification."""
+    """The values of `$ink`, `$palette` … in a specification."""
     return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "marks": list(SHAPES)}
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
-    """What `$colours`, `$shapes` and `$dashes` stand for: the styles of a panel's variants, in its order."""
+    """The values of `$colours`, `$shapes` and `$dashes`: the styles of a panel's variants, in its order."""
     chosen = [known[variant] for variant in variants]
     return {
         "colours": [look[theme] for look in chosen],

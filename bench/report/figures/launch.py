@@ -70,7 +70,7 @@ def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> Share:
 
 
 def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
-    """What issuing takes, at least, of the time with the fewest neurons, from the next size: all but what had grown with N."""
+    """The least share of issuing in the time with the fewest neurons: all of it that does not grow with N to the next size."""
     if len(line) < 2:
         return None
     sizes = [entry.values["neurons"] for entry in line]

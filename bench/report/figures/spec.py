@@ -46,7 +46,7 @@ def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) ->
 
 
 def log_y(title: str, labels: str, base: int = 10) -> Spec:
-    """As `log_x`, upwards."""
+    """A vertical logarithmic axis."""
     return _log("y", title, labels, None, base)
 
 

@@ -70,7 +70,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         for flag in entry.values["quality"].split():
             flags[flag].append(entry.row)
     for flag, members in flags.items():
-        word, meaning = FLAGS.get(flag, (flag, flag))
+        word, meaning = FLAGS[flag]
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) > len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members))

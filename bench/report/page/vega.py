@@ -1,4 +1,4 @@
-"""Vega as one script, for a page that asks nobody for anything."""
+"""Vega as one script, for a page that loads nothing from elsewhere."""
 
 import os
 from contextlib import suppress

@@ -47,7 +47,7 @@ def _matrix(device: str, rows: list[Row]) -> str:
 
 
 def _general(rows: list[Row]) -> dict[str, str]:
-    """Precisions that nobody who is here can do, for one and the same reason."""
+    """Precisions that no installed framework can do, and the reason, which is the same for all."""
     reasons: dict[str, set[str]] = defaultdict(set)
     for row in (row for row in rows if row.status != "env_error"):
         reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
