@@ -13,11 +13,6 @@ from ..status import RETRIED
 from .planning import PlannedCase
 
 
-def counts(record: Record | None) -> bool:
-    """Whether a record is a result. A failure is none: the next run tries the case again."""
-    return record is not None and record.status not in RETRIED
-
-
 @dataclass(frozen=True)
 class Left:
     """The work that is left of one planned case: its state in words, rounds to measure, and a guess of the seconds."""
@@ -44,14 +39,15 @@ class Done:
             parts.append(planned.home.image_digest)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
-    def record(self, planned: PlannedCase, round: int) -> Record | None:
-        """The record of an earlier run for this case and round, if there is one with the same key."""
-        return self.folder.record(planned.id, round, self.key(planned))
+    def result(self, planned: PlannedCase, round: int) -> Record | None:
+        """The record of an earlier run for this case and round, with the same key. A failure is no result: it is tried again."""
+        record = self.folder.record(planned.id, round, self.key(planned))
+        return record if record and record.status not in RETRIED else None
 
     def left(self, planned: PlannedCase) -> Left:
         """What a run would still do for a case. If its first round ended without times, the others are not measured."""
-        records = [self.record(planned, round) for round in range(self.measure.rounds)]
-        without_times = records[0] is not None and records[0].status != "ok" and counts(records[0])
-        rounds = 0 if planned.status or without_times else self.measure.rounds - sum(map(counts, records))
+        results = [self.result(planned, round) for round in range(self.measure.rounds)]
+        without_times = results[0] is not None and results[0].status != "ok"
+        rounds = 0 if planned.status or without_times else results.count(None)
         seconds = estimate_seconds(planned.case, rounds, self.measure.budget * self.measure.timed) if rounds else 0.0
         return Left(planned, planned.status or ("to do" if rounds else "done"), rounds, seconds)

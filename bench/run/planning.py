@@ -93,15 +93,8 @@ def load_plan(
     if all(case.status for case in planned):
         raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     mine = set(part.of([each.case for each in planned]))
-    return Plan(
-        experiment=experiment,
-        cases=planned,
-        shard=part,
-        mine=[each for each in planned if each.case in mine],
-        executor=executor,
-        selected=bool(only),
-        left_out=inventory.lacking if "all" in experiment.grid.framework else [],
-    )
+    left_out = inventory.lacking if "all" in experiment.grid.framework else []
+    return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)
 
 
 def adapter_files(references: list[str]) -> list[str]:
@@ -125,16 +118,14 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
 
     `inventory` must have been asked about these cases.
     """
-    return [_planned(case, inventory) for case in cases]
-
-
-def _planned(case: Case, inventory: Inventory) -> PlannedCase:
-    adapter = inventory.adapters[case.framework]
-    home = inventory.home_of(adapter)
-    if adapter.lacking:
-        return PlannedCase(case, adapter, home, "env_error", adapter.lacking)
-    if case.device.partition(":")[0] not in inventory.default.devices:
-        return PlannedCase(case, adapter, home, "env_error", f"this environment reaches no {case.device} device")
-    if reason := inventory.refusals.get(case.framework, {}).get(case.id):
-        return PlannedCase(case, adapter, home, "unsupported", reason)
-    return PlannedCase(case, adapter, home)
+    planned = []
+    for case in cases:
+        adapter, status, reason = inventory.adapters[case.framework], None, None
+        if adapter.lacking:
+            status, reason = "env_error", adapter.lacking
+        elif case.device.partition(":")[0] not in inventory.default.devices:
+            status, reason = "env_error", f"this environment reaches no {case.device} device"
+        elif refusal := inventory.refusals.get(case.framework, {}).get(case.id):
+            status, reason = "unsupported", refusal
+        planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
+    return planned

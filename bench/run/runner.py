@@ -13,17 +13,17 @@ from .. import __version__
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
-from ..experiment.config import Measure
 from ..experiment.order import dominated, order
+from ..machine.facts import machine_facts
 from ..machine.monitor import Monitor, reader_of
 from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..worker.task import Task
 from ..workloads import workload_of
-from .done import Done, counts
+from .done import Done
 from .outcome import last_line, verdict
-from .planning import PlannedCase
+from .planning import Plan, PlannedCase
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
@@ -40,28 +40,17 @@ class Finished:
 
 
 class Runner:
-    """Runs the cases of one plan into `folder`, which the caller must have locked.
+    """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
 
-    `cases` are those of the whole plan; those in `mine` are run here. `executor` starts the oracle, which belongs to no
-    framework. With `fresh`, cases that are done are measured again.
+    The executor of the plan starts the oracle, which belongs to no framework. With `fresh`, cases that are done are measured
+    again.
     """
 
-    def __init__(
-        self,
-        folder: ResultFolder,
-        cases: list[PlannedCase],
-        mine: set[Case],
-        measure: Measure,
-        seed: int,
-        machine: dict[str, Any],
-        executor: Executor,
-        fresh: bool = False,
-    ):
-        self.folder, self.cases, self.mine = folder, {planned.case: planned for planned in cases}, mine
-        self.measure, self.seed, self.machine = measure, seed, machine
-        self.executor, self.fresh = executor, fresh
-        self.done = Done(folder, measure, machine)
-        self.memory_bytes = min(measure.host_memory, int(0.9 * machine["memory_bytes"]))
+    def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool):
+        self.plan, self.folder, self.fresh = plan, folder, fresh
+        self.measure, self.machine = plan.experiment.measure, machine_facts()
+        self.done = Done(folder, self.measure, self.machine)
+        self.memory_bytes = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
         self.failed_oracles: dict[Path, dict[str, Any]] = {}
         self.null_s: dict[Executor, float] = {}
 
@@ -75,50 +64,39 @@ class Runner:
 
     def _run(self) -> Iterator[Finished]:
         # Shards keep the whole run's order, so that what a smaller case's end prunes is the same.
-        pairs = [pair for pair in order(list(self.cases), self.measure.rounds, self.seed) if pair[1] in self.mine]
+        whole = order([planned.case for planned in self.plan.cases], self.measure.rounds, self.plan.experiment.seed)
+        mine = {planned.case: planned for planned in self.plan.mine}
+        pairs = [(round, mine[case]) for round, case in whole if case in mine]
         failed: list[tuple[Case, str]] = []
         without_times: set[Case] = set()
         remaining = len(pairs)
-        for round, case in pairs:
-            if case in without_times:
+        for round, planned in pairs:
+            if planned.case in without_times:
                 continue  # its first round said why
-            planned = self.cases[case]
             note = self.folder.set_aside(planned.id, round, self.done.key(planned))
-            earlier = self.done.record(planned, round)
-            resumed = not self.fresh and earlier is not None and counts(earlier)
-            if earlier is not None and resumed:
-                record = earlier
-            else:
-                record = self._case(planned, round, failed, earlier.attempt + 1 if earlier else 1)
+            earlier = None if self.fresh else self.done.result(planned, round)
+            record = earlier or self._case(planned, round, failed)
             if not round and record.status != "ok":
-                without_times.add(case)
+                without_times.add(planned.case)
             if record.status in ENDS_WHAT_IS_BIGGER:
-                failed.append((case, record.status))
+                failed.append((planned.case, record.status))
             remaining -= 1 if round or record.status == "ok" else self.measure.rounds
-            yield Finished(record, resumed, remaining, note)
+            yield Finished(record, earlier is not None, remaining, note)
 
-    def _case(self, planned: PlannedCase, round: int, failed: list[tuple[Case, str]], attempt: int) -> Record:
+    def _case(self, planned: PlannedCase, round: int, failed: list[tuple[Case, str]]) -> Record:
         started = datetime.now(UTC)
         if planned.status:
-            known = {"status": planned.status, "reason": planned.reason}
-            record = self._record(planned, round, attempt, started, Outcome(), known)
-        elif reason := dominated(planned.case, failed):
-            record = self._record(planned, round, attempt, started, Outcome(), {"status": "pruned", "reason": reason})
-        else:
-            record = self._measured(planned, round, attempt, started)
-        self.folder.write_record(record)
-        return record
-
-    def _measured(self, planned: PlannedCase, round: int, attempt: int, started: datetime) -> Record:
-        executor = planned.home.executor
+            return self._write(planned, round, started, {"status": planned.status, "reason": planned.reason})
+        if reason := dominated(planned.case, failed):
+            return self._write(planned, round, started, {"status": "pruned", "reason": reason})
+        case, executor = planned.case, planned.home.executor
         if executor not in self.null_s:
-            self.null_s[executor] = self._launch("null", {}, planned.case.device, executor).duration_s
-        case = planned.case
+            self.null_s[executor] = self._launch("null", {}, case.device, executor).duration_s
         free_runs = []
         for wanted in (case, workload_of(case).proved_case(case)):
             path, outcome = self._free_run(wanted)
             if failure := self.failed_oracles.get(path):
-                return self._record(planned, round, attempt, started, outcome or Outcome(), failure)
+                return self._write(planned, round, started, failure, outcome)
             free_runs.append(path)
         how = self.measure
         settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
@@ -127,19 +105,18 @@ class Runner:
             try:
                 outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
             except KeyboardInterrupt:
-                if not counts(self.done.record(planned, round)):  # else a result is there, and stays
-                    ended = {"status": "interrupted", "reason": "the run was interrupted"}
-                    self.folder.write_record(self._record(planned, round, attempt, started, Outcome(), ended))
+                if self.done.result(planned, round) is None:  # else it stays
+                    self._write(planned, round, started, {"status": "interrupted", "reason": "the run was interrupted"})
                 raise
             monitor.note_worker(outcome.cpu_seconds)
-        return self._record(planned, round, attempt, started, outcome, verdict(outcome, case.device), monitor.facts)
+        return self._write(planned, round, started, verdict(outcome, case.device), outcome, monitor.facts)
 
-    def _free_run(self, case: Case) -> tuple[Path, Outcome | None]:
+    def _free_run(self, case: Case) -> tuple[Path, Outcome]:
         """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""
         path = self.folder.problems / f"{problem_id(case)}.npz"
         if path.exists() or path in self.failed_oracles:
-            return path, None
-        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu", self.executor)
+            return path, Outcome()
+        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu", self.plan.executor)
         if not path.exists():
             ended = verdict(outcome, "cpu")
             reason = f"the oracle of this problem failed: {ended['reason']} {last_line(outcome)}"
@@ -165,36 +142,31 @@ class Runner:
             shared.append(compiled)
         return launch(verb, job, scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, shared)
 
-    def _record(
+    def _write(
         self,
         planned: PlannedCase,
         round: int,
-        attempt: int,
         started: datetime,
-        outcome: Outcome,
         folded: dict[str, Any],
+        outcome: Outcome = Outcome(),
         monitor: dict[str, Any] | None = None,
     ) -> Record:
-        """The record of a case: what was planned, how its worker ended, and `folded`, what it reported."""
-        adapter, home = planned.adapter, planned.home
+        """The record of a case, now in the folder: what was planned, `folded`, what its worker reported, and how it ended."""
+        adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
+        earlier = self.folder.record(planned.id, round, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
         spent = sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
-        return Record(
+        record = Record(
             snnbench=__version__,
             case_id=planned.id,
             case=planned.case.as_dict(),
             round=round,
-            attempt=attempt,
-            done_key=self.done.key(planned),
+            attempt=earlier.attempt + 1 if earlier else 1,
+            done_key=key,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
-            adapter={
-                "name": adapter.name,
-                "version": adapter.version,
-                "reference": adapter.reference,
-                "source_sha256": adapter.source_sha256,
-            },
+            adapter={name: getattr(adapter, name) for name in ("name", "version", "reference", "source_sha256")},
             environment={**{key: fact for key, fact in home.facts.items() if key != "packages"}, "variables": variables},
             machine=self.machine,
             measure=self.measure.model_dump(),
@@ -204,3 +176,5 @@ class Runner:
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
             **folded,
         )
+        self.folder.write_record(record)
+        return record
