@@ -27,6 +27,9 @@ class Format(StrEnum):
     JSON = "json"
 
 
+TEXTS = {Format.MARKDOWN: markdown_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
+
+
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
@@ -55,12 +58,8 @@ def report(
     for sentence in results.missing_in_words:
         say(sentence)
     _check_baseline(baseline, results)
-    if format is Format.MARKDOWN:
-        print(markdown_text(results.table), end="")
-    elif format is Format.COVERAGE:
-        print(matrix_text(results.table), end="")
-    elif format is Format.CSV:
-        print(csv_text(results.table), end="")
+    if format in TEXTS:
+        print(TEXTS[format](results.table), end="")
     elif format is Format.JSON:
         print(json.dumps({"rows": results.table.records()}, indent=1, default=str))
     else:

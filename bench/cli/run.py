@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from ..report.tables.terminal import print_tables
-from ..run.execute import execute
 from ..run.planning import load_plan
+from ..run.runner import execute
 from . import exit_codes
 from .console import messages, output, say
 from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, tell_left_out

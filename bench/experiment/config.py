@@ -123,7 +123,9 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     except ValidationError as error:
         raise ConfigError(_message(path, error)) from None
     _check_excludes(path, experiment)
-    return experiment.model_copy(update={"adapters": [_beside(path, reference) for reference in experiment.adapters]})
+    # Files of adapters are named relative to the config that names them.
+    beside = [check_reference(reference, path.parent, f"{path}: adapters") for reference in experiment.adapters]
+    return experiment.model_copy(update={"adapters": beside})
 
 
 def _apply(values: dict[str, Any], setting: str) -> None:
@@ -161,32 +163,21 @@ def _message(path: Path, error: ValidationError) -> str:
 
 
 def _check_excludes(path: Path, experiment: Experiment) -> None:
+    """Keys must be fields of a case, and values ones that the axis could have."""
     known = [field.name for field in fields(Case)]
-    for entry in experiment.exclude:
-        for key in entry:
-            if key not in known:
-                raise ConfigError(f"{path}: exclude: unknown key {key!r}{nearest(key, known)}")
-        for key, value in entry.items():
-            _check_values(path, key, _listed(value))
+    for key, value in (item for entry in experiment.exclude for item in entry.items()):
+        if key not in known:
+            raise ConfigError(f"{path}: exclude: unknown key {key!r}{nearest(key, known)}")
+        if key in Grid.model_fields:
+            try:
+                Grid.model_validate({key: listed(value)})
+            except ValidationError as error:
+                raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
 
 
-def _check_values(path: Path, key: str, values: list[Any]) -> None:
-    """Values of an exclude entry must be ones that the axis could have."""
-    if key not in Grid.model_fields:
-        return
-    try:
-        Grid.model_validate({key: values})
-    except ValidationError as error:
-        raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
-
-
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """The values that an exclude entry gives a key: a list, or one value."""
     return value if isinstance(value, list) else [value]
-
-
-def _beside(path: Path, reference: str) -> str:
-    """Files are named relative to the config that names them."""
-    return check_reference(reference, path.parent, f"{path}: adapters")
 
 
 def check_reference(reference: str, folder: Path, where: str) -> str:

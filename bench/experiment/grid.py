@@ -13,10 +13,10 @@ from snnbench.kernels.spec import NeuronSpec
 from ..mistakes import ConfigError, nearest
 from ..workloads import workload_of
 from .adapter_info import AdapterInfo
-from .config import Experiment
+from .config import Experiment, Grid, listed
 from .values import parse_neuron
 
-AXES = ("device", "workload", "neuron", "layers", "neurons", "time_steps", "batch", "precision", "input", "bias", "input_grad")
+AXES = [axis for axis in Grid.model_fields if axis != "framework"]
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
@@ -24,10 +24,9 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     names none."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
-    combined = [
-        Case("", seed=experiment.seed, **dict(zip(AXES, values, strict=True))) for values in itertools.product(*axes.values())
-    ]
-    return list(dict.fromkeys(workload_of(case).canonical(case) for case in combined))
+    combinations = (dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values()))
+    cases = [Case("", seed=experiment.seed, **combination) for combination in combinations]
+    return list(dict.fromkeys(workload_of(case).canonical(case) for case in cases))
 
 
 def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
@@ -36,8 +35,7 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
     `devices` are those of this machine; `where` names the place of `grid.framework` in messages.
     """
     for entry in experiment.exclude:
-        wanted = entry.get("framework", [])
-        for name in wanted if isinstance(wanted, list) else [wanted]:
+        for name in listed(entry.get("framework", [])):
             if name not in adapters:
                 raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
     variants = [variant for text in experiment.grid.framework for variant in resolve_framework(text, adapters, where)]
@@ -74,27 +72,22 @@ def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str
 
 def _matches(case: Case, entry: dict[str, Any]) -> bool:
     """Whether the case has, for every key of an exclude entry, its value or one of its listed values."""
-    for key, wanted in entry.items():
-        options = wanted if isinstance(wanted, list) else [wanted]
-        value = getattr(case, key)
-        if key == "neuron":
-            options = [parse_neuron(option) for option in options]
-        if value not in options:
+    for key, value in entry.items():
+        values = [parse_neuron(each) for each in listed(value)] if key == "neuron" else listed(value)
+        if getattr(case, key) not in values:
             return False
     return True
 
 
 def select(cases: list[Case], expression: str) -> list[Case]:
-    """The cases that match every part of an expression like `framework=norse,neurons=2*`, with shell wildcards. Raises
-    ConfigError."""
+    """The cases that match every part of `framework=norse,neurons=2*`, with shell wildcards. Raises ConfigError."""
     wanted = []
     known = [field.name for field in fields(Case)]
     for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
-            meant = "" if key in known else nearest(key, known)
-            advice = f"must look like key=value{meant} ({', '.join(known)})"
-            raise ConfigError(f"--only {expression}: {part.strip()!r} {advice}")
+            advice = f"{'' if key in known else nearest(key, known)} ({', '.join(known)})"
+            raise ConfigError(f"--only {expression}: {part.strip()!r} must look like key=value{advice}")
         wanted.append((key, pattern))
     return [case for case in cases if all(fnmatchcase(_text(getattr(case, key)), pattern) for key, pattern in wanted)]
 

@@ -29,9 +29,8 @@ class Shard:
             smallest: dict[str, Any] = dict.fromkeys(GROWING, 1)
             families[replace(case, **smallest)].append(case)
         if self.count > len(families):
-            raise ConfigError(
-                f"--shard {self}: cases that differ in size only stay together, so there are at most {len(families)} parts"
-            )
+            together = "cases that differ in size only stay together"
+            raise ConfigError(f"--shard {self}: {together}, so there are at most {len(families)} parts")
         load = [0.0] * self.count
         mine: set[Case] = set()
         for family in sorted(families.values(), key=_seconds, reverse=True):

@@ -1,4 +1,4 @@
-"""The outcome of one case in one round, as it is kept."""
+"""The outcome of one case in one round, as a result folder stores it."""
 
 import re
 from dataclasses import fields
@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from snnbench.adapters.base.case import Case
 
 SCHEMA: Literal[1] = 1
-
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 """Control sequences of terminals, which a framework's message may hold."""

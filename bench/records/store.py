@@ -1,6 +1,7 @@
 """A result folder: where everything lies in it, and how it is written and read."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -111,9 +112,7 @@ class ResultFolder:
     def _read(self) -> dict[Path, Record]:
         if self._records is None:
             self._records = {}
-            for path in sorted(self.records.glob("*.json")):
-                if path.name.startswith("."):
-                    continue
+            for path in sorted(self.records.glob("[!.]*.json")):
                 try:
                     self._take(self._records, path, path.read_bytes())
                 except OSError as error:
@@ -170,6 +169,4 @@ def _finite(value: Any) -> Any:
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_finite(item) for item in value]
-    if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
-        return value
-    return None if isinstance(value, float) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

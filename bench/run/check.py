@@ -67,12 +67,9 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     frameworks = tuple(names) or (() if files else ("all",))
     inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
     adapters = inventory.adapters
+    left_out = [] if names or files else inventory.lacking
     if not names:
-        there = [adapter for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]
-        names = [adapter.name for adapter in there]
-        left_out = [] if files else inventory.lacking
-    else:
-        left_out = []
+        names = [adapter.name for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:
             raise ConfigError(f"unknown framework {bare!r}{nearest(bare, adapters)} (there are {', '.join(adapters)})")

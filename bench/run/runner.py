@@ -1,24 +1,26 @@
-"""Runs planned cases, round by round, each in a worker process. Every case ends as a record with a status."""
+"""Runs a plan into a result folder, round by round, each case in a worker process. Every case ends as a record with a status."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
 from ..experiment.order import dominated, order
+from ..files import write_atomically
 from ..machine.facts import machine_facts
 from ..machine.monitor import Monitor, reader_of
 from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
+from ..report.files import Results, results_of, write_report
 from ..worker.task import Task
 from ..workloads import workload_of
 from .done import Done
@@ -37,6 +39,28 @@ class Finished:
     resumed: bool
     remaining: int
     note: str | None = None
+
+
+def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None]) -> tuple[Results, bool]:
+    """Run the cases of the plan's shard into `folder`, which must exist, and write the report.
+
+    `show` is called for every finished case. With `fresh`, cases that are done are measured again. Returns everything that the
+    folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there.
+    """
+    with folder.locked():
+        write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
+        folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
+        for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
+            folder.write_environment(home.facts)
+        interrupted = False
+        try:
+            for finished in Runner(plan, folder, fresh).run():
+                show(finished)
+        except KeyboardInterrupt:
+            interrupted = True
+        results = results_of([folder])
+        write_report(folder.path, plan.experiment.name, results)
+    return results, interrupted
 
 
 class Runner:

@@ -1,7 +1,6 @@
 """`snnbench adapters`: every variant of every adapter, with the neurons that it is ready for here, or with what it lacks."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,12 +8,13 @@ from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..environments.inventory import Inventory
-from ..experiment.adapter_info import AdapterInfo
 from ..worker.task import Inquiry
 from .planning import plan_cases
 
-Key = tuple[str, str, str, str]
-"""Framework, construction, mode and device of a variant."""
+Reasons = dict[str, str | None]
+"""By a neuron's name why it is refused, or None."""
+Refusals = dict[tuple[str, str], Reasons]
+"""By construction and mode."""
 
 
 def twins() -> dict[str, NeuronSpec]:
@@ -35,7 +35,7 @@ class Variant:
     construction: str
     mode: str
     device: str
-    refusals: dict[str, str | None]
+    refusals: Reasons
     lacks: str | None
 
     @property
@@ -58,39 +58,29 @@ def inquiry() -> Inquiry:
 
 def survey_variants(inventory: Inventory) -> list[Variant]:
     """Every variant of every adapter that could be asked, on the best device that it runs on here."""
-    adapters = [adapter for adapter in inventory.adapters.values() if not adapter.error]
-    cases = [case for adapter in adapters for case in _cases(adapter, inventory.default.devices)]
-    reasons: dict[Key, dict[str, str | None]] = {}
-    for planned in plan_cases(cases, inventory):
-        reason = planned.reason if planned.status else None
-        reasons.setdefault(_key(planned.case), {})[planned.case.neuron.label()] = reason
-    return [Variant(*key, refusals, _lacks(key, reasons, inventory)) for key, refusals in reasons.items()]
+    variants = []
+    for adapter in inventory.adapters.values():
+        if adapter.error:
+            continue
+        reached = [device for device in adapter.devices if device in inventory.default.devices] or adapter.devices
+        device = "cuda" if "cuda" in reached else reached[0]
+        refusals: Refusals = {}
+        for spelled in itertools.product(adapter.constructions, adapter.modes):
+            cases = [Case(adapter.name, *spelled, device, neuron=spec) for spec in twins().values()]
+            refusals[spelled] = {planned.case.neuron.label(): planned.reason for planned in plan_cases(cases, inventory)}
+        for spelled, reasons in refusals.items():
+            lacks = None if None in reasons.values() else _lack(spelled[0], reasons, refusals, adapter.constructions[0])
+            variants.append(Variant(adapter.name, *spelled, device, reasons, lacks))
+    return variants
 
 
-def _cases(adapter: AdapterInfo, devices: list[str]) -> Iterator[Case]:
-    reached = [device for device in adapter.devices if device in devices] or adapter.devices
-    device = "cuda" if "cuda" in reached else reached[0]
-    for construction, mode in itertools.product(adapter.constructions, adapter.modes):
-        for spec in twins().values():
-            yield Case(adapter.name, construction, mode, device, neuron=spec)
+def _lack(construction: str, reasons: Reasons, refusals: Refusals, first: str) -> str | None:
+    """Of `reasons`, why a variant refuses each neuron, the most telling one.
 
-
-def _key(case: Case) -> Key:
-    return case.framework, case.construction, case.mode, case.device
-
-
-def _lacks(key: Key, reasons: dict[Key, dict[str, str | None]], inventory: Inventory) -> str | None:
-    """Why a variant refuses every neuron; None if it does not.
-
-    Best is the reason for a neuron that the same construction, or else the framework's first one, has in eager mode.
+    It is that for a neuron which the same construction, or else the framework's `first` one, has in eager mode.
     """
-    framework, construction, _, device = key
-    refusals = reasons[key]
-    if None in refusals.values():
-        return None
-    for likely in (construction, inventory.adapters[framework].constructions[0]):
-        spelled = reasons.get((framework, likely, "eager", device), {})
-        for name, reason in spelled.items():
+    for likely in (construction, first):
+        for name, reason in refusals.get((likely, "eager"), {}).items():
             if reason is None:
-                return refusals[name]
-    return next(iter(refusals.values()))
+                return reasons[name]
+    return next(iter(reasons.values()))
