@@ -13,16 +13,6 @@ from .phases import Phase
 from .stopping import Stopping, WarmUp
 
 
-class HostClock:
-    """Wall time and CPU time of this process (all threads), in seconds. Tests pass their own."""
-
-    def wall(self) -> float:
-        return time.perf_counter_ns() * 1e-9
-
-    def process(self) -> float:
-        return time.process_time_ns() * 1e-9
-
-
 @dataclass
 class Timing:
     """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: see
@@ -51,28 +41,26 @@ class Timing:
         return []
 
 
-def sample(
-    phase: Phase, program: Program, rel_ci: float, budget: float, clock: HostClock | None = None
-) -> tuple[Timing, Any, int]:
+def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: Any = time) -> tuple[Timing, Any, int]:
     """Time `phase` for about `budget` seconds after its first call: (its Timing, last result, index of its input).
 
-    The last result is handed out so that it can be held against the oracle again.
+    The last result is handed out so that it can be held against the oracle again. `clock` has the wall time `perf_counter()`
+    and the CPU time of all threads `process_time()`, in seconds.
     """
-    clock, timer = clock or HostClock(), program.device_timer()
-    samples = Timing(device_clock=program.device_clock)
+    timer, samples = program.device_timer(), Timing(device_clock=program.device_clock)
 
     def once(index: int) -> tuple[Any, float, tuple[float, float, float]]:
         state = phase.prepare(index)
         if timer:
             timer.start()
-        cpu, start = clock.process(), clock.wall()
+        cpu, start = clock.process_time(), clock.perf_counter()
         result = phase.call(state)
-        returned = clock.wall()
+        returned = clock.perf_counter()
         if timer:
             timer.stop()
         program.wait(result)
-        ready = clock.wall()
-        device = timer.seconds() if timer else clock.process() - cpu
+        ready = clock.perf_counter()
+        device = timer.seconds() if timer else clock.process_time() - cpu
         return result, start, (ready - start, returned - start, device)
 
     gc.collect()
@@ -81,7 +69,7 @@ def sample(
         warm_up, index, begun = WarmUp(0.2 * budget), 0, 0.0
         while not warm_up.done(once(index)[2][0]):
             if index == 0:
-                begun = clock.wall()  # the first call may compile: that is not to cost samples
+                begun = clock.perf_counter()  # the first call may compile: that is not to cost samples
             index += 1
         samples.warm_up_calls, samples.warm_up_converged = len(warm_up.calls), warm_up.converged
         stopping = Stopping(rel_ci, budget)
@@ -93,7 +81,7 @@ def sample(
             samples.enqueue.append(enqueue)
             samples.device.append(device)
             samples.at.append(start - samples.began)
-            samples.stop_reason = stopping.reason(samples.wall, clock.wall() - begun) or ""
+            samples.stop_reason = stopping.reason(samples.wall, clock.perf_counter() - begun) or ""
     finally:
         gc.enable()
     return samples, result, index

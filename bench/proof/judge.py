@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Gradients
 from snnbench.adapters.base.network import INPUT, Network
 from snnbench.kernels.spec import NeuronSpec
@@ -56,7 +57,7 @@ class Verdict:
 def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs."""
     verdict = Verdict(firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None)
-    verdict.findings += _unreadable(problem, call)
+    verdict.findings += unreadable(problem, call)
     if verdict.findings:
         return verdict
     names, rows = places(problem.network), problem.rows
@@ -74,17 +75,17 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     return verdict
 
 
-def _unreadable(problem: Problem, call: Call) -> Iterator[str]:
-    """Why spikes or output cannot be held against the oracle at all."""
+def unreadable(problem: Problem, call: Call) -> Iterator[str]:
+    """Why spikes or output cannot be judged at all: missing, of another shape, or no spikes. Native neurons fire any count."""
     network, names = problem.network, places(problem.network)
     for neuron in network.neurons:
         where = f" of {names[neuron]}" if names[neuron] else ""
-        shape = problem.shape(neuron)
+        shape, spec = problem.shape(neuron), network.node(neuron).options["neuron"]
         if neuron not in call.spikes:
             yield f"spikes{where} are missing"
         elif (spikes := call.spikes[neuron]).shape != shape:
             yield f"spikes{where} have shape {spikes.shape}, not {_axes(shape)} = {shape}"
-        elif finding := not_spikes(spikes, spec_of(network.node(neuron).options["neuron"]).max_spikes):
+        elif finding := _not_spikes(spikes, np.inf if isinstance(spec, Native) else spec.max_spikes):
             yield f"spikes{where} {finding}"
     if call.output is not None and call.output.shape != (shape := problem.shape(network.output.name)):
         yield f"the output has shape {call.output.shape}, not {_axes(shape)} = {shape}"
@@ -94,7 +95,7 @@ def _axes(shape: tuple[int, ...]) -> str:
     return "(T, B, N)" if len(shape) == 3 else "(T, B, C, H, W)"
 
 
-def not_spikes(values: np.ndarray, most: float) -> str | None:
+def _not_spikes(values: np.ndarray, most: float) -> str | None:
     """Why an output (T, B, *features) holds no spikes, up to `most` a step; None if it does."""
     if not np.isfinite(values).all():
         return "hold NaN or infinity"

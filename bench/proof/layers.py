@@ -8,8 +8,6 @@ import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 Options = Mapping[str, Any]
-Forward = Callable[[Options, Arrays, np.ndarray], np.ndarray]
-Backward = Callable[[Options, Arrays, np.ndarray, np.ndarray], tuple[dict[str, np.ndarray], np.ndarray]]
 
 
 def windows(x: np.ndarray, kernel: int, stride: int, padding: int, outside: float = 0.0) -> np.ndarray:
@@ -40,8 +38,8 @@ class Layer:
     gradients of the parameters by name, and that of x.
     """
 
-    forward: Forward
-    backward: Backward
+    forward: Callable[[Options, Arrays, np.ndarray], np.ndarray]
+    backward: Callable[[Options, Arrays, np.ndarray, np.ndarray], tuple[dict[str, np.ndarray], np.ndarray]]
 
 
 # -- linear and conv --------------------------------------------------------------------------------------------
@@ -129,10 +127,9 @@ def _avg_pool(options: Options, parameters: Arrays, x: np.ndarray) -> np.ndarray
 
 
 def _avg_pool_backward(options: Options, parameters: Arrays, x: np.ndarray, gradient: np.ndarray) -> tuple[dict, np.ndarray]:
-    kernel = options["kernel"]
+    kernel, stride, padding = _sizes(options)
     share = gradient.transpose(0, 2, 3, 1)[..., None, None] / kernel**2
-    by_window = np.broadcast_to(share, (*share.shape[:4], kernel, kernel))
-    return {}, summed_windows(by_window, x.shape, *_sizes(options))
+    return {}, summed_windows(np.broadcast_to(share, (*share.shape[:4], kernel, kernel)), x.shape, kernel, stride, padding)
 
 
 LAYERS = {

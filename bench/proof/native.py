@@ -9,7 +9,7 @@ import numpy as np
 from snnbench.adapters.base.contract import Gradients, Program, Unsupported
 
 from ..status import declared, is_out_of_memory
-from .judge import Verdict, not_spikes
+from .judge import Call, Verdict, unreadable
 from .problem import Problem, places
 
 LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
@@ -40,13 +40,9 @@ def judge_native(program: Program, problem: Problem, tolerance: float, backward:
     x, other = program.put_input(problem.input), program.put_input(problem.other_input)
     result = program.forward(x)
     program.wait(result)
-    given = program.spikes(result)
-    verdict.firing_rate = float(given[problem.last].mean())
-    for neuron, spikes in given.items():
-        if spikes.shape != (shape := problem.shape(neuron)):
-            verdict.findings.append(f"spikes have shape {spikes.shape}, not (T, B, N) = {shape}")
-        elif finding := not_spikes(spikes, np.inf):
-            verdict.findings.append(f"spikes {finding}")
+    spikes = program.spikes(result)
+    verdict.firing_rate = float(spikes[problem.last].mean())
+    verdict.findings += unreadable(problem, Call(problem.input, spikes))
     if verdict.findings or not backward:
         return verdict
     half = max(1, len(problem.upstream) // 2)
@@ -72,12 +68,9 @@ def _fresh_gradients(program: Program, result: Any, upstream: Any) -> tuple[Grad
 
 def _faults(problem: Problem, first: Gradients, again: Gradients, half: int, tolerance: float) -> Iterator[str]:
     """What is wrong with the gradients of the spikes of item 0 before step `half`, of two equal calls."""
-    right = True
-    for name, given, repeated in _named(problem, first, again):
-        if finding := _fault(name, given, repeated, tolerance):
-            right = False
-            yield finding
-    if right and first.input is not None:
+    wrong = [finding for named in _named(problem, first, again) if (finding := _fault(*named, tolerance))]
+    yield from wrong
+    if not wrong and first.input is not None:
         if first.input[half:].any():
             yield "looks ahead: earlier spikes have a gradient by later input"
         if first.input[:, 1:].any():

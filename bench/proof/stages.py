@@ -152,11 +152,7 @@ def problem_of(case: Case, network: Network, gains: dict[str, float], fixed: Fix
 
 
 def judge_program(
-    program: Program,
-    problem: Problem,
-    limits: LimitsByNode,
-    sleep: Callable[[float], None] = time.sleep,
-    backward: bool = True,
+    program: Program, problem: Problem, limits: LimitsByNode, sleep: Callable[[float], None] = time.sleep, backward: bool = True
 ) -> Verdict:
     """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
     first = program.forward(program.put_input(problem.other_input))

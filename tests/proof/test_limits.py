@@ -57,8 +57,8 @@ def test_rounding_of_stacked_layers_adds_up_in_short_formats_only(precision):
 )
 def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_gradient):
     limit = limits(precision, SOFT, 2048, 2048, 100)
-    found = (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient)
-    assert found == pytest.approx((decisions, distance, gradient, bias_gradient))
+    judged = (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient)
+    assert judged == pytest.approx((decisions, distance, gradient, bias_gradient))
 
 
 @pytest.mark.parametrize("changes", [{}, {"layers": 3}, {"workload": "lif"}, {"precision": "bf16", "layers": 2}], ids=str)

@@ -41,7 +41,7 @@ def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining
     def supposed(e: Evidence, p: float) -> Hypothesis:
         m = matrix(e.right.currents.shape[axis])
         m = (1 - p * (1 - remaining)) * np.eye(len(m)) + p * m
-        return e.suppose(_along(axis, m, e.right.currents), pull=lambda gradient: _along(axis, m.T, gradient))
+        return e.suppose(currents=_along(axis, m, e.right.currents), pull=lambda gradient: _along(axis, m.T, gradient))
 
     return Constant(text, lambda e: 0.0, supposed, lowest=0.0, highest=1.0)
 
@@ -51,24 +51,24 @@ def _along(axis: int, matrix: np.ndarray, array: np.ndarray) -> np.ndarray:
 
 
 def _scaled(e: Evidence, p: float) -> Hypothesis:
-    return e.suppose(p * e.right.currents, pull=lambda gradient: p * gradient)
+    return e.suppose(currents=p * e.right.currents, pull=lambda gradient: p * gradient)
 
 
 def _biased(e: Evidence, p: float) -> Hypothesis:
-    return e.suppose(e.right.currents if e.bias is None else e.right.currents + (p - 1) * e.bias.astype(np.float64))
-
-
-def _next(count: int) -> np.ndarray:
-    return np.eye(count, k=1)
+    return e.right if e.bias is None else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
 
 
 def _mean(count: int) -> np.ndarray:
     return np.full((count, count), 1 / count)
 
 
-def _neighbour(count: int) -> np.ndarray:
-    return np.roll(np.eye(count), 1, axis=0)
-
+MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
+    ("looks ahead: about {p} of the next step's current is mixed in", 0, lambda count: np.eye(count, k=1)),
+    ("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean),
+    ("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean),
+    ("batch items mix: about {p} of the previous item is mixed in", 1, lambda count: np.roll(np.eye(count), 1, axis=0)),
+)
+"""Words, axis and matrix of what may be mixed into the currents."""
 
 CONSTANTS = [
     _spec_field("the decay is about {p}, not {right}", "decay", (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1), 1e-3, 1.0),
@@ -82,16 +82,7 @@ CONSTANTS = [
     ),
     Constant("currents are multiplied by about {p}", lambda e: 1.0, _scaled, (0.0625, 0.5, 2.0, 16.0)),
     Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
-    *(
-        constant
-        for remaining in (1, 0)
-        for constant in (
-            _mixing("looks ahead: about {p} of the next step's current is mixed in", 0, _next, remaining),
-            _mixing("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean, remaining),
-            _mixing("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean, remaining),
-            _mixing("batch items mix: about {p} of the previous item is mixed in", 1, _neighbour, remaining),
-        )
-    ),
+    *(_mixing(text, axis, matrix, remaining) for remaining in (1, 0) for text, axis, matrix in MIXED),
 ]
 
 SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))

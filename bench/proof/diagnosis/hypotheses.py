@@ -5,6 +5,7 @@ Faults are tables of names with the hypothesis they stand for; `diagnose` runs t
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,23 +54,15 @@ class Evidence:
     def spec(self) -> NeuronSpec:
         return self.right.spec
 
-    def suppose(
-        self,
-        currents: np.ndarray | None = None,
-        spikes: np.ndarray | None = None,
-        pull: Callable[[np.ndarray], np.ndarray] | None = None,
-        spec: NeuronSpec | None = None,
-    ) -> Hypothesis:
-        """The right neuron with other currents, spikes or equations."""
-        right = self.right
-        currents, spikes = (right.currents if currents is None else currents), (right.spikes if spikes is None else spikes)
-        return Hypothesis(spec or right.spec, currents, spikes, pull)
+    def suppose(self, **changes: Any) -> Hypothesis:
+        """The right neuron with other currents, spikes or equations, by the fields of `Hypothesis`."""
+        return replace(self.right, **changes)
 
     def started(self, after: np.ndarray | float) -> Hypothesis:
         """The neuron whose potential after the (missing) step −1 is `after`."""
         currents = self.right.currents.copy()
         currents[0] += self.spec.decay * after
-        return self.suppose(currents)
+        return self.suppose(currents=currents)
 
     def previous(self) -> np.ndarray:
         """The potential (B, N) after the last step of a call on the other input."""
@@ -83,16 +76,18 @@ class Evidence:
 def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     currents, spikes, spec = e.right.currents, e.right.spikes, e.spec
     steps, items, count = currents.shape
-    yield "one step late", e.suppose(currents[:-1], spikes[1:])
+    yield "one step late", e.suppose(currents=currents[:-1], spikes=spikes[1:])
     first = run(spec, currents[:1])[1]
-    yield "one step early: looks ahead", e.suppose(currents, np.concatenate([first, spikes[:-1]]))
-    yield "time is reversed", e.suppose(currents[::-1], spikes[::-1])
-    yield "pointwise: no memory between steps", e.suppose(currents.reshape(1, -1, count), spikes.reshape(1, -1, count))
+    yield "one step early: looks ahead", e.suppose(spikes=np.concatenate([first, spikes[:-1]]))
+    yield "time is reversed", e.suppose(currents=currents[::-1], spikes=spikes[::-1])
+    rows = [a.reshape(1, -1, count) for a in (currents, spikes)]
+    yield "pointwise: no memory between steps", e.suppose(currents=rows[0], spikes=rows[1])
     if items > 1:
-        yield "the batch axis is scanned as time", e.suppose(currents.transpose(1, 0, 2), spikes.transpose(1, 0, 2))
+        scanned = [a.transpose(1, 0, 2) for a in (currents, spikes)]
+        yield "the batch axis is scanned as time", e.suppose(currents=scanned[0], spikes=scanned[1])
         mixed = [a.reshape(items, steps, count).transpose(1, 0, 2) for a in (currents, spikes)]
-        yield "time and batch are reshaped where they should be transposed", e.suppose(mixed[0], mixed[1])
-    yield "the first answer is returned again: this is the output for the previous input", e.suppose(e.other_currents)
+        yield "time and batch are reshaped where they should be transposed", e.suppose(currents=mixed[0], spikes=mixed[1])
+    yield "the first answer is returned again: this is the output for the previous input", e.suppose(currents=e.other_currents)
     for reset in RESETS:
         # `hard-straight` differs from `hard` in the gradient only.
         if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
@@ -116,7 +111,7 @@ def _clipped(e: Evidence) -> Hypothesis:
         if np.array_equal(settled, counts):
             break
         counts = settled
-    return e.suppose(_currents_for(e, v))
+    return e.suppose(currents=_currents_for(e, v))
 
 
 def _currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
@@ -145,7 +140,7 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]
         first, other = e.neurons[moved[0]], e.neurons[order[moved[0]]]
         swapped = len(moved) == 2 and order[order[moved[0]]] == moved[0]
         text = f"neurons are in another order: {first} gives what {other} should"
-        yield f"neurons {first} and {other} are swapped" if swapped else text, e.suppose(e.right.currents[:, :, order])
+        yield f"neurons {first} and {other} are swapped" if swapped else text, e.suppose(currents=e.right.currents[:, :, order])
 
 
 def anywhere(e: Evidence) -> tuple[str, Hypothesis]:
@@ -204,10 +199,10 @@ def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
         currents = e.right.currents
         if e.weight is not None:
             currents = linear(rounded(e.input), rounded(e.weight), e.bias)
-            yield name, f"multiplies in {name}", e.suppose(currents)
+            yield name, f"multiplies in {name}", e.suppose(currents=currents)
         if name in ("bf16", "fp16"):
-            yield name, f"computes in {name} inside", e.suppose(_rounded_run(e, currents, rounded))
-            yield name, f"keeps its potential in {name}", e.suppose(_rounded_run(e, e.right.currents, rounded))
+            yield name, f"computes in {name} inside", e.suppose(currents=_rounded_run(e, currents, rounded))
+            yield name, f"keeps its potential in {name}", e.suppose(currents=_rounded_run(e, e.right.currents, rounded))
 
 
 def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.ndarray:
