@@ -8,14 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from snnbench.kernels.surrogates import derivative
+    from snnbench.kernels.surrogates import derivative as derivative
 
-    from .base.case import Case
-    from .base.contract import Adapter, FixedPoint, Unsupported
-    from .base.jax_adapter import JaxAdapter
-    from .base.spikes import jax_spike, torch_spike
-    from .base.time_loop import TimeLoop
-    from .base.torch_adapter import TorchAdapter
+    from .base.case import Case as Case
+    from .base.contract import Adapter as Adapter
+    from .base.contract import FixedPoint as FixedPoint
+    from .base.contract import Unsupported as Unsupported
+    from .base.jax_adapter import JaxAdapter as JaxAdapter
+    from .base.spikes import jax_spike as jax_spike
+    from .base.spikes import torch_spike as torch_spike
+    from .base.time_loop import TimeLoop as TimeLoop
+    from .base.torch_adapter import TorchAdapter as TorchAdapter
 
 _MODULES = {
     "Adapter": ".base.contract",
@@ -30,19 +33,6 @@ _MODULES = {
     "torch_spike": ".base.spikes",
 }
 """Where each name is defined."""
-
-__all__ = [
-    "Adapter",
-    "Case",
-    "FixedPoint",
-    "JaxAdapter",
-    "TimeLoop",
-    "TorchAdapter",
-    "Unsupported",
-    "derivative",
-    "jax_spike",
-    "torch_spike",
-]
 
 
 def __getattr__(name: str) -> Any:

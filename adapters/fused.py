@@ -28,8 +28,6 @@ class Fused(TorchAdapter):
     linear_constructions = tuple(LINEAR)
 
     def supports(self, case: Case) -> str | None:
-        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
-            return "a hard reset after a count of spikes is not defined"
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
             return f"{case.precision} has short operands already: there is nothing to split"
         if _requested(case.construction) is None:

@@ -6,7 +6,7 @@
 
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
-from .base.spikes import jax_spike
+from .base.spikes import jax_spike, reset
 
 
 class JaxScan(JaxAdapter):
@@ -14,8 +14,6 @@ class JaxScan(JaxAdapter):
     constructions = ("default", "associative-scan")
 
     def supports(self, case: Case) -> str | None:
-        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
-            return "a hard reset after a count of spikes is not defined"
         if case.construction == "associative-scan" and case.spec.reset != "none":
             return "only without a reset is the recurrence linear, as an associative scan needs"
         return None
@@ -68,13 +66,3 @@ class JaxScan(JaxAdapter):
             return jax_spike(spec)(jax.lax.associative_scan(joined, (factors, currents))[1])
 
         return spikes
-
-
-def reset(spec, v, s, hold):
-    """Potentials after the spikes `s` of potentials `v`; `hold` stops gradients."""
-    if spec.reset == "none":
-        return v
-    if spec.reset == "hard-straight":
-        return v - hold(v * s)
-    s = hold(s) if spec.detach_reset else s
-    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

@@ -10,8 +10,7 @@ from snnbench.kernels.surrogates import derivative
 
 from .base.case import Case
 from .base.torch_adapter import TorchAdapter
-
-SYNAPSE = 2.0**-40
+from .rockpool import SYNAPSE_OFF, constant, from_rest
 
 
 class RockpoolExodus(TorchAdapter):
@@ -33,35 +32,22 @@ class RockpoolExodus(TorchAdapter):
         return None
 
     def current_scale(self, spec) -> float:
-        return 1 / SYNAPSE
+        return 1 / SYNAPSE_OFF
 
     def neuron(self, spec, features):
         import torch
         from rockpool.nn.modules import LIFExodus
-        from rockpool.parameters import Constant
 
         slope_at = derivative(spec, torch)
-
-        def constant(value):
-            return Constant(torch.tensor(value))
-
-        class Spikes(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.lif = LIFExodus(
-                    prod(features),
-                    tau_mem=constant(-1 / log(spec.decay)),
-                    tau_syn=constant(-1 / log(SYNAPSE)),
-                    threshold=torch.tensor(spec.threshold),
-                    bias=constant(0.0),
-                    dt=1.0,
-                    max_spikes_per_dt=torch.tensor(1.0),
-                )
-                # The constructor puts its own there, whatever it is given.
-                self.lif.spike_generation_fn = lambda v, threshold: slope_at(v - threshold)
-
-            def forward(self, currents):
-                self.lif.reset_state()
-                return self.lif(currents.flatten(2).transpose(0, 1))[0].transpose(0, 1).reshape(currents.shape)
-
-        return Spikes()
+        lif = LIFExodus(
+            prod(features),
+            tau_mem=constant(-1 / log(spec.decay)),
+            tau_syn=constant(-1 / log(SYNAPSE_OFF)),
+            threshold=torch.tensor(spec.threshold),
+            bias=constant(0.0),
+            dt=1.0,
+            max_spikes_per_dt=torch.tensor(1.0),
+        )
+        # The constructor puts its own there, whatever it is given.
+        lif.spike_generation_fn = lambda v, threshold: slope_at(v - threshold)
+        return from_rest(lif)

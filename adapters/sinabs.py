@@ -21,8 +21,6 @@ class Sinabs(TorchAdapter):
         spec = case.spec
         if spec.reset == "hard-straight":
             return "LIF has no reset that backward does not see"
-        if spec.reset == "hard" and spec.max_spikes > 1:
-            return "a hard reset after a count of spikes is not defined"
         if spec.reset == "hard" and not spec.detach_reset:
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:

@@ -10,6 +10,7 @@
 from math import log, prod
 
 from .base.case import Case
+from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
 
 PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
@@ -36,41 +37,25 @@ class SnnTorch(TorchAdapter):
         return None
 
     def neuron(self, spec, features):
-        import torch
         from snntorch import Leaky
 
-        from .base.time_loop import TimeLoop
-
         mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
-
-        class Loop(TimeLoop):
-            def __init__(self):
-                super().__init__()
-                self.leaky = Leaky(spec.decay, threshold=spec.threshold, spike_grad=gradient(spec), reset_mechanism=mechanism)
-
-            def step(self, current, mem):
-                spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
-                if spec.reset == "soft":
-                    mem = mem - spec.threshold * (spike.detach() if spec.detach_reset else spike)
-                return spike, mem
-
-        return Loop()
+        leaky = Leaky(spec.decay, reset_mechanism=mechanism, **options(spec))
+        return loop(leaky, spec if spec.reset == "soft" else None)
 
     def lif(self, spec, features, construction):
         from snntorch import StateLeaky
 
         if construction != "state-leaky":
             return super().lif(spec, features, construction)
-        neuron = {"threshold": spec.threshold, "spike_grad": gradient(spec)}
-        return spikes_only(StateLeaky, beta_of(spec), prod(features), **neuron)
+        return spikes_only(StateLeaky, beta_of(spec), prod(features), **options(spec))
 
     def layer(self, spec, inputs, outputs, bias, construction):
         from snntorch import LinearLeaky
 
         if construction != "linear-leaky":
             return super().layer(spec, inputs, outputs, bias, construction)
-        neuron = {"threshold": spec.threshold, "spike_grad": gradient(spec)}
-        return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **neuron)
+        return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **options(spec))
 
     def native(self, features):
         """Leaky(beta=0.95): β = 0.95, subtracts θ undecayed and detached, surrogate atan(2).
@@ -78,29 +63,36 @@ class SnnTorch(TorchAdapter):
         Source: snnTorch's tutorial 5, "Training Spiking Neural Networks with snntorch" (docs/tutorials/tutorial_5.rst), and
         the defaults of `snntorch.Leaky`. The linear layer stands before the loop over time, not in it as in the tutorial.
         """
-        import torch
         from snntorch import Leaky
 
-        from .base.time_loop import TimeLoop
-
-        class Loop(TimeLoop):
-            def __init__(self):
-                super().__init__()
-                self.leaky = Leaky(beta=0.95)
-
-            def step(self, current, mem):
-                return self.leaky(current, torch.zeros_like(current) if mem is None else mem)
-
-        return Loop()
+        return loop(Leaky(beta=0.95))
 
 
-def gradient(spec):
-    """snnTorch's surrogate for σ' of `spec`."""
+def loop(leaky, spec=None):
+    """The TimeLoop of a `Leaky`; the reset of `spec`, if given, is applied here to the membrane that it hands out."""
+    import torch
+
+    from .base.time_loop import TimeLoop
+
+    class Loop(TimeLoop):
+        def __init__(self):
+            super().__init__()
+            self.leaky = leaky
+
+        def step(self, current, mem):
+            spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
+            return spike, mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
+
+    return Loop()
+
+
+def options(spec) -> dict:
+    """What its neurons are given alike: threshold, and snnTorch's surrogate for σ' of `spec`."""
     from snntorch import surrogate
 
-    if spec.surrogate == "atan":
-        return surrogate.atan(alpha=2 * spec.slope)
-    return surrogate.fast_sigmoid(slope=spec.slope)
+    atan = spec.surrogate == "atan"
+    gradient = surrogate.atan(alpha=2 * spec.slope) if atan else surrogate.fast_sigmoid(slope=spec.slope)
+    return {"threshold": spec.threshold, "spike_grad": gradient}
 
 
 def beta_of(spec):

@@ -1,8 +1,7 @@
 """A plain PyTorch loop: what a user writes without any framework. The reference that other adapters are compared with, and
 the only torch adapter that hands out potentials."""
 
-from .base.case import Case
-from .base.spikes import torch_spike
+from .base.spikes import reset, torch_spike
 from .base.torch_adapter import TorchAdapter
 
 
@@ -21,7 +20,7 @@ class TorchLoop(TorchAdapter):
                 v = torch.zeros_like(current) if v is None else v
                 v = spec.decay * v + current
                 s = spike(v)
-                return s, reset(spec, v, s)
+                return s, reset(spec, v, s, torch.Tensor.detach)
 
         return Loop()
 
@@ -36,24 +35,9 @@ class TorchLoop(TorchAdapter):
                 for current in currents.unbind(0):
                     v = spec.decay * after + current
                     s = spike(v)
-                    after = reset(spec, v, s)
+                    after = reset(spec, v, s, torch.Tensor.detach)
                     potentials.append(v)
                     spikes.append(s)
                 return torch.stack(spikes), torch.stack(potentials)
 
         return Potentials()
-
-    def supports(self, case: Case) -> str | None:
-        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
-            return "a hard reset after a count of spikes is not defined"
-        return None
-
-
-def reset(spec, v, s):
-    """Potentials after the spikes `s` of potentials `v`."""
-    if spec.reset == "none":
-        return v
-    if spec.reset == "hard-straight":
-        return v - (v * s).detach()
-    s = s.detach() if spec.detach_reset else s
-    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

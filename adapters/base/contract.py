@@ -89,6 +89,18 @@ class Adapter(ABC):
         """
         return 1.0
 
+    def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Any:
+        """A torch module or a pure JAX function from currents (T, B, *features) to spikes of that shape, from rest."""
+        raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
+
+    def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Any:
+        """The neuron as `construction` spells it, like `neuron`: what stands alone or behind anything but a linear layer."""
+        return self.neuron(spec, features)
+
+    def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Any:
+        """Optional: like `lif`, from currents to (spikes, potentials before the spike), both (T, B, *features)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
+
     def native(self, features: tuple[int, ...]) -> Any:
         """The tutorial's neuron with its defaults, spelled like `neuron`: its own surrogate, reset, scaling and output.
 
@@ -124,6 +136,8 @@ class Adapter(ABC):
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
+        if reason is None and case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
+            reason = "a hard reset after a count of spikes is not defined"
         if reason is None and not _is_power_of_two(scale := self.scale_of(case)):
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         return reason or self._refuses_kinds(network)
@@ -138,9 +152,9 @@ class Adapter(ABC):
         return None
 
     def _refuses_kinds(self, network: Network) -> str | None:
-        """Why this framework lacks a kind of neuron that is in `network`; the base classes know of recurrence and potentials."""
+        """Why this framework lacks a kind of neuron that is in `network`."""
         options = [network.node(name).options for name in network.neurons]
-        if any(o["potentials"] for o in options) and not self.has_potentials:
+        if any(o["potentials"] for o in options) and type(self).potentials is Adapter.potentials:
             return f"{self.name} is not offered here with neurons that hand out potentials"
         if any(o["recurrent"] for o in options) and not self.has_recurrence:
             return f"{self.name} is not offered here with a recurrent linear inside the time loop"
@@ -149,14 +163,9 @@ class Adapter(ABC):
         return None
 
     @property
-    def has_potentials(self) -> bool:
-        """Whether this framework's neurons can hand out potentials."""
-        return False
-
-    @property
     def has_recurrence(self) -> bool:
         """Whether a recurrent linear fits into the neuron's loop over time."""
-        return False
+        return True
 
     @abstractmethod
     def prepare(self, case: Case, threads: int) -> None:

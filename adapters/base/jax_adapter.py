@@ -28,26 +28,10 @@ class JaxAdapter(Adapter):
 
     requires: tuple[str, ...] = ("jax",)
 
-    def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Function:
-        """A pure function from currents (T, B, *features) to spikes of that shape, from rest."""
-        raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
-
-    def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Function:
-        """The neuron as `construction` spells it, like `neuron`: what stands alone or behind anything but a linear layer."""
-        return self.neuron(spec, features)
-
-    def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Function:
-        """Optional: a function from currents (T, B, *features) to (spikes, potentials before the spike), both of that shape."""
-        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
-
     def step(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
         """Optional, for recurrent neurons: (a function from one step's currents (B, *features) to the state at rest, a function
         (state, currents) → (state, spikes))."""
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
-
-    @property
-    def has_potentials(self) -> bool:
-        return type(self).potentials is not JaxAdapter.potentials
 
     @property
     def has_recurrence(self) -> bool:

@@ -43,6 +43,7 @@ class JaxNetwork:
     def __init__(self, adapter: "JaxAdapter", case: Case, network: Network, dtype: Any) -> None:
         self.adapter, self.case, self.network, self.dtype = adapter, case, network, dtype
         self.scale = adapter.scale_of(case)
+        self.scaled_in_call = network.scaled_in_call(self.scale)
         self.parts = tuple(self._parts())
 
     def __call__(
@@ -70,18 +71,6 @@ class JaxNetwork:
         new = {"mean": mean, "variance": variance}
         return {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
 
-    def scales(self) -> dict[str, float]:
-        """The factor on the parameters of every node that takes one; under INPUT that on the input."""
-        if self.scale == 1:
-            return {}
-        places = {neuron: self.network.scaled_at(neuron) for neuron in self.network.neurons}
-        recurrent = [neuron for neuron in places if neuron in self.network.parameters]
-        return dict.fromkeys([*(place for place in places.values() if place), *recurrent], self.scale)
-
-    def scaled_in_call(self) -> list[str]:
-        """Neurons whose currents are multiplied in the call."""
-        return [name for name in self.network.neurons if self.scale != 1 and self.network.scaled_at(name) is None]
-
     def _parts(self) -> Iterator[JaxPart]:
         linears = dict(self.network.linear_neurons)
         layers = {neuron: linear for linear, neuron in linears.items()}
@@ -107,7 +96,7 @@ class JaxNetwork:
 
     def _neuron(self, node: Node) -> Callable[..., Any]:
         spec, features = node.options["neuron"], self.network.shapes[node.name]
-        scale = self.scale if node.name in self.scaled_in_call() else None
+        scale = self.scale if node.name in self.scaled_in_call else None
         if self.case.native:
             neuron = self.adapter.native(features)
         elif node.options["potentials"]:

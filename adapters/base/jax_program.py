@@ -43,7 +43,7 @@ class JaxProgram(Program):
         self.network = JaxNetwork(adapter, case, network, self.dtype)
         self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
         self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
-        self.scales = self.network.scales()
+        self.scales = network.scales(self.network.scale)
         self.parameters: dict[str, Own] = {}
         self.running: Statistics = {}
         self.compiling = XlaClock()
@@ -195,9 +195,8 @@ class JaxProgram(Program):
         traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(result.x)
         carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
         *_, spikes = result.borders.values()
-        scaled = self.network.scaled_in_call()
-        facts: dict[str, Any] = {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": []}
-        return {**facts, **({"scaled_in_call": scaled} if scaled else {})}
+        scaled = {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        return {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": [], **scaled}
 
     def compile_facts(self) -> dict[str, Any]:
         return {"compile_s": self.compiling.seconds}

@@ -182,6 +182,16 @@ class Network:
             return INPUT
         return before if self.node(before).kind in ("linear", "conv", "norm") else None
 
+    def scales(self, factor: float) -> dict[str, float]:
+        """`factor`, on the currents of all neurons, by the nodes whose parameters take it; under INPUT that on the input."""
+        places = [self.scaled_at(neuron) for neuron in self.neurons]
+        recurrent = [neuron for neuron in self.neurons if neuron in self.parameters]
+        return {} if factor == 1 else dict.fromkeys([*filter(None, places), *recurrent], factor)
+
+    def scaled_in_call(self, factor: float) -> list[str]:
+        """Neurons whose currents must be multiplied by `factor` in the call."""
+        return [name for name in self.neurons if factor != 1 and self.scaled_at(name) is None]
+
 
 def _shape(node: Node, inputs: list[Shape]) -> Shape:
     options, (first, *others) = node.options, inputs

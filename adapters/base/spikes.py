@@ -1,4 +1,4 @@
-"""The spike with a surrogate derivative, for adapters whose framework lets a user bring one."""
+"""The spike with a surrogate derivative, for adapters whose framework lets a user bring one, and the reset after it."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -52,3 +52,13 @@ def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
     spike: Any = jax.custom_jvp(fire)
     spike.defjvp(jvp)
     return cast(Callable[[Any], Any], spike)
+
+
+def reset(spec: NeuronSpec, v: Any, s: Any, detach: Callable[[Any], Any]) -> Any:
+    """Potentials after the spikes `s` of potentials `v`, all of one shape; `detach` stops gradients."""
+    if spec.reset == "none":
+        return v
+    if spec.reset == "hard-straight":
+        return v - detach(v * s)
+    s = detach(s) if spec.detach_reset else s
+    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

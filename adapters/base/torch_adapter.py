@@ -44,26 +44,6 @@ class TorchAdapter(Adapter):
     linear_constructions: tuple[str, ...] = ("stepwise",)
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
-    def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> "torch.nn.Module":
-        """An nn.Module (or TimeLoop) from currents (T, B, *features) to spikes of that shape, from rest at every call."""
-        raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
-
-    def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> "torch.nn.Module":
-        """The neuron as `construction` spells it, like `neuron`: what stands alone or behind anything but a linear layer."""
-        return self.neuron(spec, features)
-
-    def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> "torch.nn.Module":
-        """Optional: a module from currents (T, B, *features) to (spikes, potentials before the spike), both of that shape."""
-        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
-
-    @property
-    def has_potentials(self) -> bool:
-        return type(self).potentials is not TorchAdapter.potentials
-
-    @property
-    def has_recurrence(self) -> bool:
-        return True
-
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":
         """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron.
 
@@ -88,15 +68,17 @@ class TorchAdapter(Adapter):
 
     def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], "torch.nn.Module"]:
         """What this framework spells of `network`, by the nodes that each module computes: every linear and its neuron, by
-        `layer`. Neurons of other kinds are made by `lif` and `potentials`, all other nodes of torch's own layers.
+        `layer` or `native_layer`. Neurons of other kinds are made by `lif` and `potentials`, other nodes of torch's own layers.
 
         Override it where layers know of each other, or where a framework has a module for another run of nodes.
         """
         made: dict[tuple[str, ...], torch.nn.Module] = {}
         for linear, neuron in network.linear_neurons:
-            options, inputs = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
+            options, (inputs,) = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
+            sizes = inputs, options["outputs"], options["bias"]
             spec = network.node(neuron).options["neuron"]
-            made[linear, neuron] = self.layer(spec, inputs[0], options["outputs"], options["bias"], case.construction)
+            layer = self.native_layer(*sizes) if case.native else self.layer(spec, *sizes, case.construction)
+            made[linear, neuron] = layer
         return made
 
     def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":

@@ -2,6 +2,8 @@
 
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,38 +34,30 @@ class GraphProgram(TorchProgram):
         super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}
         self.inputs: dict[str, Tensor] = {}
-        self.pool = new_pool()
+        self.pool = torch.cuda.graph_pool_handle()
         self.held: Callable[[], TorchResult | None] = lambda: None
 
     def forward(self, x: Tensor) -> TorchResult:
         self._take(x=x)
-        if "forward" not in self.graphs:
-            self._capture("forward", self._run_forward, self._run_forward, self.pool)
-        result = self._replay("forward")
+        replayed: TorchResult = self._replay("forward", self._run_forward, self._run_forward, self.pool)
         # A leaf of its own for each call, so that gradients of earlier calls do not show up in this one.
-        result = TorchResult(result.x.detach(), result.borders, result.output)
+        result = replace(replayed, x=replayed.x.detach())
         self.held = weakref.ref(result)
         return result
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         self._take(upstream=upstream)
-        if "backward" not in self.graphs:
-            captured = self.graphs["forward"].outputs
-            self._capture("backward", lambda: self._gradients_of(captured), self._run_both, self.pool)
-        return self._with_gradients(result, self._replay("backward"))
+        return self._with_gradients(result, self._replay("backward", self._run_backward, self._run_both, self.pool))
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
-        if "step" not in self.graphs:
-            self._capture("step", self._run_step, self._run_step, new_pool())
-        result, gradients = self._replay("step")
-        return self._with_gradients(TorchResult(result.x.detach(), result.borders, result.output), gradients)
+        result, gradients = self._replay("step", self._run_step, self._run_step)
+        return self._with_gradients(replace(result, x=result.x.detach()), gradients)
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
-        if "inference" not in self.graphs:
-            self._capture("inference", self._run_inference, self._run_inference, new_pool())
-        result: TorchResult = self._replay("inference")
+        work = partial(super().inference, self.inputs["x"])
+        result: TorchResult = self._replay("inference", work, work)
         return result
 
     def memory_probe(self) -> "GraphMemory":
@@ -74,14 +68,14 @@ class GraphProgram(TorchProgram):
     def _run_forward(self) -> TorchResult:
         return super().forward(self.inputs["x"])
 
-    def _run_inference(self) -> TorchResult:
-        return super().inference(self.inputs["x"])
-
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
         leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
         gradients = torch.autograd.grad(result.output, leaves, self.inputs["upstream"], allow_unused=True)
         return tuple(gradients)
+
+    def _run_backward(self) -> tuple[Tensor | None, ...]:
+        return self._gradients_of(self.graphs["forward"].outputs)
 
     def _run_both(self) -> tuple[TorchResult, tuple[Tensor | None, ...]]:
         result = self._run_forward()
@@ -102,20 +96,12 @@ class GraphProgram(TorchProgram):
                 self.inputs[name] = torch.empty_like(tensor)
             self.inputs[name].copy_(tensor)
 
-    def _capture(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
-        with torch.cuda.device(self.device):
-            self.graphs[name] = Captured(work, self._untraced(warm_up), pool)
-
-    def _untraced(self, warm_up: Callable[[], Any]) -> Callable[[], None]:
-        """`warm_up`, but it leaves no trace in running statistics."""
-
-        def call() -> None:
-            with self.unchanged_statistics():
-                warm_up()
-
-        return call
-
-    def _replay(self, name: str) -> Any:
+    def _replay(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None) -> Any:
+        """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups that leave no trace in
+        running statistics; its memory comes from `pool`, None: one of its own."""
+        if name not in self.graphs:
+            with torch.cuda.device(self.device):
+                self.graphs[name] = Captured(work, self.unchanged_statistics()(warm_up), pool or torch.cuda.graph_pool_handle())
         self.replayed = self.graphs[name]
         self.replayed.replay()
         return self.replayed.outputs
@@ -129,10 +115,6 @@ class GraphProgram(TorchProgram):
     def held_bytes(self) -> int:
         """What the forward whose result somebody holds keeps for its backward."""
         return self.graphs["forward"].kept_bytes if self.held() is not None else 0
-
-
-def new_pool() -> Any:
-    return torch.cuda.graph_pool_handle()
 
 
 class Captured:

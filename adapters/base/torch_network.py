@@ -1,7 +1,8 @@
 """A Network as torch modules: what the adapter spells, and around it torch's own layers, each once over all T·B items."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -48,18 +49,6 @@ class Recurrent(TimeLoop):
         return spikes, (spikes, inner)
 
 
-class Scaled(nn.Module):
-    """A neuron given `factor` times its currents."""
-
-    def __init__(self, factor: float, neuron: nn.Module) -> None:
-        super().__init__()
-        self.factor, self.neuron = factor, neuron
-
-    def forward(self, currents: Tensor) -> Tensor:
-        spikes: Tensor = self.neuron(self.factor * currents)
-        return spikes
-
-
 class Merged(nn.Module):
     """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features) → (T, B, *features')."""
 
@@ -72,23 +61,23 @@ class Merged(nn.Module):
         return value.unflatten(0, x.shape[:2])
 
 
-class Add(nn.Module):
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        return left + right
+class Operation(nn.Module):
+    """A function of values (T, B, *features), without parameters."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *values: Tensor) -> Tensor:
+        return self.function(*values)
 
 
-class Flatten(nn.Module):
-    """(T, B, C, H, W) → (T, B, C·H·W)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(2)
-
-
-class MeanTime(nn.Module):
-    """(T, B, *features) → (1, B, *features)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.mean(0, keepdim=True)
+OPERATIONS: dict[str, Callable[..., Tensor]] = {
+    "flatten": lambda x: x.flatten(2),
+    "add": lambda left, right: left + right,
+    "mean_time": lambda x: x.mean(0, keepdim=True),
+}
+"""By kind of node."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +104,7 @@ class TorchNetwork(nn.Module):
         self.adapter, self.network = adapter, network
         self.dtype: torch.dtype | None = None
         self.scale = adapter.scale_of(case)
+        self.scaled_in_call = network.scaled_in_call(self.scale)
         self.parts = tuple(self._parts(case))
         self.layers = nn.ModuleList(part.module for part in self.parts)
 
@@ -169,18 +159,6 @@ class TorchNetwork(nn.Module):
             if kinds[name] == "norm"
         }
 
-    def scales(self) -> dict[str, float]:
-        """The factor on the parameters of every node that takes one; under INPUT that on the input."""
-        if self.scale == 1:
-            return {}
-        places = {neuron: self.network.scaled_at(neuron) for neuron in self.network.neurons}
-        recurrent = [neuron for neuron in places if neuron in self.network.parameters]
-        return dict.fromkeys([*(place for place in places.values() if place), *recurrent], self.scale)
-
-    def scaled_in_call(self) -> list[str]:
-        """Neurons whose currents are multiplied in the call."""
-        return [name for name in self.network.neurons if self.scale != 1 and self.network.scaled_at(name) is None]
-
     # -- building --------------------------------------------------------------------------------------------
 
     def _parts(self, case: Case) -> Iterator[Part]:
@@ -197,7 +175,7 @@ class TorchNetwork(nn.Module):
 
     def _runs(self, case: Case) -> dict[tuple[str, ...], nn.Module]:
         """Modules by the nodes that each computes, in order: those of the adapter, and one for every other node."""
-        own = self._native_modules(case) if case.native else self.adapter.modules(case, self.network)
+        own = self.adapter.modules(case, self.network)
         run_of = {name: run for run in own for name in run}
         ends = {run[-1] for run in own}
         runs: dict[tuple[str, ...], nn.Module] = {}
@@ -208,30 +186,22 @@ class TorchNetwork(nn.Module):
                 runs[(node.name,)] = self._module(node, case)
         return runs
 
-    def _native_modules(self, case: Case) -> dict[tuple[str, ...], nn.Module]:
-        made: dict[tuple[str, ...], nn.Module] = {}
-        for linear, neuron in self.network.linear_neurons:
-            options, inputs = self.network.node(linear).options, self.network.shapes[self.network.node(linear).inputs[0]]
-            made[linear, neuron] = self.adapter.native_layer(inputs[0], options["outputs"], options["bias"])
-        return made
-
     def _module(self, node: Node, case: Case) -> nn.Module:
         options, features = node.options, self.network.shapes[node.inputs[0]]
+        sizes = [options[name] for name in ("kernel", "stride", "padding") if name in options]
         if node.kind == "neuron":
             return self._neuron(node, features, case)
         if node.kind == "linear":
             return nn.Linear(features[0], options["outputs"], bias=options["bias"])
         if node.kind == "conv":
-            sizes = (options["kernel"], options["stride"], options["padding"])
             return Merged(nn.Conv2d(features[0], options["outputs"], *sizes, bias=options["bias"]))
         if node.kind == "norm":
             norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
             return Merged(norm(features[0], options["epsilon"], options["momentum"]))
-        if node.kind == "max_pool":
-            return Merged(nn.MaxPool2d(options["kernel"], options["stride"], options["padding"]))
-        if node.kind == "avg_pool":
-            return Merged(nn.AvgPool2d(options["kernel"], options["stride"], options["padding"]))
-        return {"flatten": Flatten, "add": Add, "mean_time": MeanTime}[node.kind]()
+        if node.kind in ("max_pool", "avg_pool"):
+            pool = nn.MaxPool2d if node.kind == "max_pool" else nn.AvgPool2d
+            return Merged(pool(*sizes))
+        return Operation(OPERATIONS[node.kind])
 
     def _neuron(self, node: Node, features: tuple[int, ...], case: Case) -> nn.Module:
         neuron: nn.Module
@@ -245,7 +215,8 @@ class TorchNetwork(nn.Module):
             if not isinstance(neuron, TimeLoop):
                 raise Unsupported(f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop")
             neuron = Recurrent(features[0], neuron)
-        return Scaled(self.scale, neuron) if node.name in self.scaled_in_call() else neuron
+        scaled = Operation(partial(torch.mul, other=self.scale))
+        return nn.Sequential(scaled, neuron) if node.name in self.scaled_in_call else neuron
 
 
 def _inner(module: nn.Module, kind: type[Kind]) -> Kind:

@@ -43,7 +43,7 @@ class TorchProgram(Program):
         self.network.dtype = None if case.precision == "amp-bf16" else self.dtype
         self.parameters = self.network.parameters_by_node()
         self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
-        self.shapes, self.scales = network.parameters, self.network.scales()
+        self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
@@ -157,8 +157,8 @@ class TorchProgram(Program):
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
         *_, spikes = result.borders.values()
         dtypes = {"output_dtype": str(spikes.dtype).removeprefix("torch."), "state_dtype": self.state_dtype(result.x)}
-        scaled = self.network.scaled_in_call()
-        return {**dtypes, **({"scaled_in_call": scaled} if scaled else {}), "warnings": warnings, **self.adapter.facts(self.case)}
+        scaled = {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
 
     def state_dtype(self, x: Tensor) -> str | None:
         """Of the first neuron, run on a few steps; None where a compiler keeps the state between steps, which nobody sees."""

@@ -1,5 +1,7 @@
 """Mode graph without a GPU: what is refused, and that the phases are put together rightly around a stand-in for the graph."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from support.proofs import problem_of, refusal_of
 
 from snnbench.adapters.base import torch_graph
 from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.base.torch_graph import GraphProgram
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.measure.phases import phases
 from snnbench.proof.limits import limits_of
@@ -38,24 +41,16 @@ class Repeated:
 @pytest.fixture
 def program_of(monkeypatch):
     monkeypatch.setattr(torch_graph, "Captured", Repeated)
-    monkeypatch.setattr(torch_graph, "new_pool", lambda: object())
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: object())
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(Repeated, "made", [])
 
     def made(case):
-        program, problem = Program(adapter_of(case.framework), case, network_of(case)), problem_of(case)
+        program, problem = GraphProgram(adapter_of(case.framework), case, network_of(case)), problem_of(case)
         program.load(problem.parameters)
         return program, problem
 
     return made
-
-
-class Program(torch_graph.GraphProgram):
-    """On a CPU, where the backward's stand-in must be shown the graph of the forward before it."""
-
-    def _capture(self, name, work, warm_up, pool):
-        if name == "backward":
-            work = lambda: self._gradients_of(self.graphs["forward"].outputs)
-        self.graphs[name] = torch_graph.Captured(work, self._untraced(warm_up), pool)
 
 
 def test_on_a_cpu_it_is_refused_in_one_sentence():
