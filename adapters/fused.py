@@ -46,7 +46,8 @@ class Fused(TorchAdapter):
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.linear_lif.module import LinearLIF
 
-        options = {"backend": _requested(case.construction), **LINEAR.get(case.construction, {})}
+        backend = _requested(case.construction)
+        options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
             options["tier"] = case.precision
         modules: dict[tuple[str, ...], Any] = {}
@@ -59,7 +60,6 @@ class Fused(TorchAdapter):
         for norm, neuron in normed_neurons(network):
             known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
             channels = network.shapes[norm][0]
-            backend = _requested(case.construction)
             modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
         return modules
 

@@ -34,9 +34,6 @@ class Sinabs(TorchAdapter):
 
         return layers
 
-    def neuron(self, spec, features):
-        return self.lif(spec, features, "default")
-
     def lif(self, spec, features, construction):
         import sinabs.activation
         import torch

@@ -138,7 +138,7 @@ class Adapter(ABC):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
         if reason is None and case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             reason = "a hard reset after a count of spikes is not defined"
-        if reason is None and not _is_power_of_two(scale := self.scale_of(case)):
+        if reason is None and frexp(scale := self.scale_of(case))[0] != 0.5:
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         return reason or self._refuses_kinds(network)
 
@@ -296,7 +296,3 @@ class Program(ABC):
     def compile_facts(self) -> dict[str, Any]:
         """Where something is compiled, so far: `compile_s`, and if known `graph_breaks` and `recompiles`."""
         return {}
-
-
-def _is_power_of_two(value: float) -> bool:
-    return value > 0 and frexp(value)[0] == 0.5

@@ -136,10 +136,6 @@ def _merged(function: Callable[[Value], Value], x: Value) -> Value:
     return value.reshape(*x.shape[:2], *value.shape[1:])
 
 
-def _linear(options: Any) -> Callable[..., Any]:
-    return lambda own, x: linear((own["weight"], own.get("bias")), x)
-
-
 def _conv(options: Any) -> Callable[..., Any]:
     stride, padding = (options["stride"],) * 2, [(options["padding"],) * 2] * 2
 
@@ -187,7 +183,7 @@ def _avg_pool(options: Any) -> Callable[..., Any]:
 
 
 OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
-    "linear": _linear,
+    "linear": lambda options: lambda own, x: linear((own["weight"], own.get("bias")), x),
     "conv": _conv,
     "norm": _norm,
     "max_pool": _max_pool,

@@ -68,13 +68,11 @@ class JaxProgram(Program):
             return self._put(self._scaled(array, node), jnp.float32 if self.kinds[node] == "norm" else self.dtype)
 
         self.parameters = {node: {name: put(node, array) for name, array in own.items()} for node, own in parameters.items()}
-        norms = {node: len(own["weight"]) for node, own in parameters.items() if self.kinds[node] == "norm"}
+        start = {"mean": np.zeros, "variance": np.ones}
         self.running = {
-            node: {
-                "mean": self._put(np.zeros(size, np.float32), jnp.float32),
-                "variance": self._put(np.ones(size, np.float32), jnp.float32),
-            }
-            for node, size in norms.items()
+            node: {name: self._put(values(len(own["weight"])), jnp.float32) for name, values in start.items()}
+            for node, own in parameters.items()
+            if self.kinds[node] == "norm"
         }
 
     def put_input(self, array: Array) -> Value:
@@ -104,23 +102,13 @@ class JaxProgram(Program):
         """
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
-        known = self._known(parameters, x, borders, value)
+        known = jax.tree_util.tree_leaves((parameters, x, borders, value))
         self._sources = [next((i for i, other in enumerate(known) if other is leaf), None) for leaf in leaves]
         return borders, value, running, [leaf for leaf, source in zip(leaves, self._sources, strict=True) if source is None]
 
-    def _known(self, parameters: dict[str, Own], x: Value, borders: dict[str, Value], value: Value | None) -> list[Value]:
-        return list(jax.tree_util.tree_leaves((parameters, x, borders, value)))
-
-    def _pull_back(
-        self,
-        parameters: dict[str, Own],
-        x: Value,
-        borders: dict[str, Value],
-        value: Value | None,
-        residuals: list[Value],
-        upstream: Value,
-    ) -> Any:
-        known, others = self._known(parameters, x, borders, value), iter(residuals)
+    def _pull_back(self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value) -> Any:
+        """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron, the output if it is other)."""
+        known, others = jax.tree_util.tree_leaves(arguments_and_outputs), iter(residuals)
         leaves = [next(others) if source is None else known[source] for source in self._sources]
         return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
 
@@ -149,9 +137,9 @@ class JaxProgram(Program):
         return {name: borders[name] for name in self.neurons}
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
-        given = (self.parameters, result.x, result.borders, result.value, result.residuals, upstream)
         with self.compiling:
-            gradients = self._backward(*given)
+            known = (self.parameters, result.x, result.borders, result.value)
+            gradients = self._backward(known, result.residuals, upstream)
         return replace(result, gradients=gradients)
 
     def inference(self, x: Value) -> JaxResult:

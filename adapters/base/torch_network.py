@@ -151,12 +151,11 @@ class TorchNetwork(nn.Module):
 
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
         """The module that keeps the running statistics of every norm."""
-        kinds = {node.name: node.kind for node in self.network.nodes}
         return {
             name: _inner(part.module, nn.modules.batchnorm._BatchNorm)
             for part in self.parts
             for name in part.nodes
-            if kinds[name] == "norm"
+            if self.network.node(name).kind == "norm"
         }
 
     # -- building --------------------------------------------------------------------------------------------
