@@ -44,7 +44,7 @@ def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[st
     most = _ratio(table, small, entry, phase) if entry is not small else None
     least = _least(table, line, phase)
     if least and most:
-        least = _scaled(least, most[0])
+        least = (least[0] * most[0], least[1] * most[0], least[2] * most[0])
     answer = verdict(most and most[0], returned, least and least[0])
     deciding = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}
     return {
@@ -55,11 +55,6 @@ def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[st
         "verdict": answer,
         "unsure": returned is None and any(share and share[1] < limit < share[2] for share, limit in deciding.get(answer, [])),
     }
-
-
-def _scaled(share: Share, factor: float) -> Share:
-    middle, low, high = share
-    return middle * factor, low * factor, high * factor
 
 
 def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> Share:
