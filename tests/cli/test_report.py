@@ -49,8 +49,8 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     monkeypatch.setitem(DRAWING, ".svg", lambda spec: svg(spec) if spec["title"]["text"] == ["Time per call"] else b"")
     done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
     assert done.exit_code == 0, done.stderr
-    found = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
-    assert found == {".png", ".svg", ".pdf"}
+    suffixes = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
+    assert suffixes == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
     assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "samples"} <= names
     assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
@@ -85,19 +85,19 @@ def test_a_mistake_is_one_sentence(report, folder, arguments, sentence):
 
 
 def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
-    found = result_set(ResultFolder(QUICKSTART), ["2026-01-01"])
+    contents = result_set(ResultFolder(QUICKSTART), ["2026-01-01"])
     again = tmp_path / "quickstart.toml"
-    again.write_text(found.config)
+    again.write_text(contents.config)
     assert load_config(again) == load_config(ROOT / "configs" / "quickstart.toml")
-    assert tomllib.loads(found.config)["measure"]["budget"] == "2000ms"
-    assert found.command == "snnbench run --config quickstart.toml" and any(found.packages.values())
+    assert tomllib.loads(contents.config)["measure"]["budget"] == "2000ms"
+    assert contents.command == "snnbench run --config quickstart.toml" and any(contents.packages.values())
 
 
 @pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
 def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
-    found = result_set(ResultFolder(ROOT / "results" / name), [])
-    assert found.config and not found.strange
-    (tmp_path / "again.toml").write_text(found.config)
+    contents = result_set(ResultFolder(ROOT / "results" / name), [])
+    assert contents.config and not contents.strange
+    (tmp_path / "again.toml").write_text(contents.config)
     load_config(tmp_path / "again.toml")
 
 
@@ -109,8 +109,8 @@ def test_an_experiment_of_another_version_is_called_that(tmp_path):
 def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path):
     (tmp_path / "experiment.json").write_text("[]")
     (tmp_path / "environment-x.json").write_text("{}")
-    found = result_set(ResultFolder(tmp_path), [])
-    assert (found.config, found.packages, found.newest, found.unreadable) == ("", {}, "", [])
+    contents = result_set(ResultFolder(tmp_path), [])
+    assert (contents.config, contents.packages, contents.newest, contents.unreadable) == ("", {}, "", [])
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "environment-x.json", "planned.json"])

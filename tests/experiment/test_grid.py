@@ -40,12 +40,12 @@ def test_every_combination_is_one_case():
         "time_steps": [37],
         "batch": [3, 5, 7],
     }
-    found = cases(grid=grid)
-    assert len(found) == len(set(found)) == 2 * 2 * 2 * 3
-    assert {(c.framework, c.neuron, c.neurons, c.batch) for c in found} == set(
+    expanded = cases(grid=grid)
+    assert len(expanded) == len(set(expanded)) == 2 * 2 * 2 * 3
+    assert {(c.framework, c.neuron, c.neurons, c.batch) for c in expanded} == set(
         itertools.product(["torch", "norse"], [NEURONS["soft"], NEURONS["hard"]], [31, 97], [3, 5, 7])
     )
-    assert {c.time_steps for c in found} == {37}
+    assert {c.time_steps for c in expanded} == {37}
 
 
 def test_a_value_named_twice_is_one_case():
@@ -86,8 +86,8 @@ def test_axes_without_meaning_for_the_neuron_alone_collapse():
     ],
 )
 def test_excluded_combinations_are_left_out(entry, left):
-    found = cases(grid={"framework": ["torch", "norse"], "neurons": [31, 97]}, exclude=[entry])
-    assert {(case.framework, case.neurons) for case in found} == left
+    expanded = cases(grid={"framework": ["torch", "norse"], "neurons": [31, 97]}, exclude=[entry])
+    assert {(case.framework, case.neurons) for case in expanded} == left
 
 
 def test_only_selects_with_wildcards():

@@ -1,4 +1,4 @@
-"""`snnbench compare`: what became worse is found, on the same machine and across machines, and nothing else is."""
+"""`snnbench compare`: every change for the worse is noticed, on the same machine and across machines, and nothing else is."""
 
 import json
 

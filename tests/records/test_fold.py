@@ -56,7 +56,7 @@ EVENTS = [
 
 
 def recorded(events, **outcome):
-    """The record that a runner would write for a worker that told these events."""
+    """The record that a runner would write for a worker that reported these events."""
     folded = verdict(Outcome(events=copy.deepcopy(events), **outcome), "cpu")
     return Record.model_validate({**GOLDEN_RECORD, "proof": None, **folded})
 
