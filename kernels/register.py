@@ -7,21 +7,23 @@ import torch
 _LIBRARY = torch.library.Library("snnbench", "DEF")
 
 
-def register(name: str, schema: str, kernel: Callable, fake: Callable, backward: Callable, setup_context: Callable):
+def register(
+    name: str, arguments: str, results: int, kernel: Callable, fake: Callable, backward: Callable, setup_context: Callable
+):
     """The operator `snnbench::name`. It must not write to its arguments.
 
-    `schema` is torch's text for arguments and results; `fake` returns unwritten results of the right shapes and strides;
-    `backward` and `setup_context` are those of `torch.library.register_autograd`. `torch.library.custom_op` would do the
-    same and take 15 µs longer for each call.
+    `arguments` are those of torch's schema, `results` is the number of tensors that it returns; `fake` returns unwritten
+    results of the right shapes and strides; `backward` and `setup_context` are those of `torch.library.register_autograd`.
+    `torch.library.custom_op` would do the same and take 15 µs longer for each call.
     """
-    _LIBRARY.define(name + schema)
+    _LIBRARY.define(f"{name}({arguments}) -> ({', '.join(['Tensor'] * results)})")
     _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
     torch.library.register_fake(f"snnbench::{name}", fake, lib=_LIBRARY)
     torch.library.register_autograd(f"snnbench::{name}", backward, setup_context=setup_context, lib=_LIBRARY)
     return getattr(torch.ops.snnbench, name).default
 
 
-def register_backward(name: str, schema: str, kernel: Callable, fake: Callable, forward_name: str):
+def register_backward(name: str, arguments: str, results: int, kernel: Callable, fake: Callable, forward_name: str):
     """The backward operator of what users call `forward_name`. Differentiating it raises RuntimeError."""
 
     def refuse(ctx, *gradients):
@@ -29,4 +31,4 @@ def register_backward(name: str, schema: str, kernel: Callable, fake: Callable, 
             f"a spike's surrogate has no second derivative: {forward_name} cannot be differentiated twice (create_graph=True)"
         )
 
-    return register(name, schema, kernel, fake, refuse, lambda ctx, inputs, output: None)
+    return register(name, arguments, results, kernel, fake, refuse, lambda ctx, inputs, output: None)

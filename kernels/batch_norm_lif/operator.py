@@ -31,7 +31,7 @@ from ..register import register, register_backward
 from .statistics import batch_statistics, scale_and_shift
 
 
-def _batch_norm_lif(currents, state, weight, bias, epsilon, *encoded):
+def _forward(currents, state, weight, bias, epsilon, *encoded):
     """Spikes, final state, trace, checkpoints, mean and biased variance; trace and checkpoints are empty unless requested."""
     options = NeuronOptions.of(*encoded)
     mean, variance = batch_statistics(currents, options.channel_dim)
@@ -45,7 +45,7 @@ def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
     return or_empty((*allocate(currents, options), channel, torch.empty_like(channel)), currents)
 
 
-def _batch_norm_lif_backward(
+def _backward_kernel(
     currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *encoded
 ):
     """Gradients by currents (empty unless `needed`), state (*inner), weight (C,) and bias (C,)."""
@@ -63,8 +63,6 @@ def _batch_norm_lif_backward(
         grad_trace=grad_trace,
         grad_final=grad_final,
         center=over_channel(mean, currents, channel_dim),
-        mix=None,
-        grad_currents=None,
         grad_state=grad_state,
         sum_error=sum_error,
         sum_by_current=sum_by_current,
@@ -106,21 +104,12 @@ def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
     return *only_needed(gradients, ctx.needed), *[None] * 4
 
 
-batch_norm_lif_op = register(
-    "batch_norm_lif",
-    "(Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron, int channel_dim, str more)"
-    " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    _batch_norm_lif,
-    _forward_fake,
-    _backward,
-    _setup_context,
+_FORWARD = "Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron, int channel_dim, str more"
+_BACKWARD = (
+    "Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
+    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more"
 )
+batch_norm_lif_op = register("batch_norm_lif", _FORWARD, 6, _forward, _forward_fake, _backward, _setup_context)
 batch_norm_lif_backward_op = register_backward(
-    "batch_norm_lif_backward",
-    "(Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
-    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more)"
-    " -> (Tensor, Tensor, Tensor, Tensor)",
-    _batch_norm_lif_backward,
-    _backward_fake,
-    "BatchNormLIF",
+    "batch_norm_lif_backward", _BACKWARD, 4, _backward_kernel, _backward_fake, "BatchNormLIF"
 )

@@ -17,7 +17,7 @@ build_seconds = 0.0
 def cache_folder() -> Path:
     """$SNNBENCH_CACHE, or snnbench/kernels in the user's cache folder; if that is read-only, a temporary folder."""
     folder = _preferred_folder()
-    return folder if _writable(folder) else _folder_of_this_process()
+    return folder if _writable(folder) else Path(_folder_of_this_process().name)
 
 
 def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
@@ -27,16 +27,10 @@ def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
     the same file at once do not disturb each other: each writes a temporary file and renames it. What `build` raises is
     raised here, and no file is left then.
     """
-    name = f"{key}{suffix}"
-    if _intact(path := _preferred_folder() / name):
-        return path
-    if _intact(path := cache_folder() / name):
-        return path
-    return _built(path, build)
-
-
-def _built(path: Path, build: Callable[[Path], object]) -> Path:
     global build_seconds
+    name = f"{key}{suffix}"
+    if _intact(path := _preferred_folder() / name) or _intact(path := cache_folder() / name):
+        return path
     start = time.perf_counter()
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:16]}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
@@ -85,10 +79,6 @@ def _writable(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _temporary_directory() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)
-
-
-def _folder_of_this_process() -> Path:
+def _folder_of_this_process() -> tempfile.TemporaryDirectory:
     """Removed when the process ends."""
-    return Path(_temporary_directory().name)
+    return tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)

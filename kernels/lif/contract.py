@@ -25,60 +25,75 @@ from dataclasses import dataclass
 
 import torch
 
-from ..spec import NeuronSpec
+from ..spec import RESETS, SURROGATES, NeuronSpec
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Forward:
     """A forward pass. It reads currents, state, scale and shift; it writes spikes, final_state, trace and checkpoints."""
 
     spec: NeuronSpec
     currents: torch.Tensor
     """x (T, *inner), T ≥ 1: float32, float16 or bfloat16."""
-    state: torch.Tensor | None
+    state: torch.Tensor | None = None
     """p[-1], float32, inner; None: zeros."""
-    scale: torch.Tensor | None
-    shift: torch.Tensor | None
+    scale: torch.Tensor | None = None
+    shift: torch.Tensor | None = None
     """float32, one number for each channel, expanded (stride 0) to inner; None: 1 and 0."""
     spikes: torch.Tensor
     """s (T, *inner) in a float type or uint8; with `bits` uint8 (T, *inner[:-1], ⌈last/8⌉), lowest bit first."""
-    bits: bool
+    bits: bool = False
     final_state: torch.Tensor
     """p[T-1], float32, inner."""
-    trace: torch.Tensor | None
+    trace: torch.Tensor | None = None
     """v (T, *inner) in the currents' type; None: not written."""
-    checkpoints: torch.Tensor | None
+    checkpoints: torch.Tensor | None = None
     """p[K·c − 1] for chunks c = 0, 1, … of K = CHECKPOINT_STEPS steps: float32 (⌈T/K⌉, *inner); None: not written."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Backward:
     """A backward pass. It reads the fields down to `mix` and writes those after it, unless they are None."""
 
     spec: NeuronSpec
     currents: torch.Tensor
-    scale: torch.Tensor | None
-    shift: torch.Tensor | None
+    scale: torch.Tensor | None = None
+    shift: torch.Tensor | None = None
     checkpoints: torch.Tensor
     """The same as in the forward pass."""
-    grad_spikes: torch.Tensor | None
+    grad_spikes: torch.Tensor | None = None
     """gs (T, *inner), any float type; None: zeros."""
-    grad_trace: torch.Tensor | None
+    grad_trace: torch.Tensor | None = None
     """gv (T, *inner), any float type; None: zeros."""
-    grad_final: torch.Tensor | None
+    grad_final: torch.Tensor | None = None
     """gp[T-1], float32, inner; None: zeros."""
-    center: torch.Tensor | None
+    center: torch.Tensor | None = None
     """float32, expanded to inner like scale. It is subtracted from x in `sum_by_current` and `mix`; None: 0."""
-    mix: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
+    mix: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
     """(a, b, c), float32, expanded to inner like scale. None: (scale, 0, 0)."""
-    grad_currents: torch.Tensor | None
+    grad_currents: torch.Tensor | None = None
     """a·e + b·(x − center) + c, (T, *inner), in the currents' type; with mix None: scale·e."""
-    grad_state: torch.Tensor | None
+    grad_state: torch.Tensor | None = None
     """gp[-1], float32, inner."""
-    sum_error: torch.Tensor | None
+    sum_error: torch.Tensor | None = None
     """Σ_t e[t], float32, inner. Its sum over all dims but the channel's is the gradient of shift."""
-    sum_by_current: torch.Tensor | None
+    sum_by_current: torch.Tensor | None = None
     """Σ_t e[t]·(x[t] − center), float32, inner. Its sum over all dims but the channel's is the gradient of scale."""
     grad_parts: torch.Tensor | None = None
     """bfloat16 (3, T, *inner): float32 grad_currents as an exact sum of three, for tensor cores (see
     `linear_lif.split_formats.bf16_triple`). It may be requested without grad_currents, of backends whose WRITES_PARTS is true."""
+
+
+def neuron_macros(spec: NeuronSpec) -> dict[str, int]:
+    """The macros of lif_step.h."""
+    return {
+        "LIF_RESET": RESETS.index(spec.reset),
+        "LIF_DETACH": int(spec.detach_reset),
+        "LIF_SURROGATE": SURROGATES.index(spec.surrogate),
+        "LIF_MAX_SPIKES": spec.max_spikes,
+    }
+
+
+def neuron_numbers(spec: NeuronSpec) -> tuple[float, float, float, float]:
+    """The fields of lif_step.h's LifNeuron: decay, threshold, subtracted, slope."""
+    return spec.decay, spec.threshold, spec.subtracted, spec.slope

@@ -88,19 +88,14 @@ def run(kernel: Callable, call: Forward | Backward) -> None:
         copies: dict[str, Any] = {name: _contiguous(value) for name, value in given.items()}
         kernel(replace(call, **copies))
         for name in WRITTEN[type(call)]:
-            for own, copy in zip(_as_tuple(given[name]), _as_tuple(copies[name]), strict=True):
-                if own is not copy:
-                    own.copy_(copy)
+            if copies[name] is not given[name]:
+                given[name].copy_(copies[name])
 
 
 def _contiguous(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(_contiguous(v) for v in value)
     return value.contiguous() if isinstance(value, Tensor) else value
-
-
-def _as_tuple(value: object) -> tuple:
-    return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 WRITTEN = {
@@ -195,8 +190,6 @@ def run_backward(
         grad_spikes=grad_spikes,
         grad_trace=grad_trace,
         grad_final=grad_final,
-        center=None,
-        mix=None,
         grad_currents=grad_currents,
         grad_state=grad_state,
         sum_error=sum_error,
@@ -247,20 +240,10 @@ def only_needed(gradients: Iterable[Tensor], needed: Iterable[bool]) -> tuple[Te
     return tuple(gradient if wanted else None for gradient, wanted in zip(gradients, needed, strict=True))
 
 
-lif_op = register(
-    "lif",
-    "(Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more)"
-    " -> (Tensor, Tensor, Tensor, Tensor)",
-    _lif,
-    _lif_fake,
-    _backward,
-    _setup_context,
+_FORWARD = "Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more"
+_BACKWARD = (
+    "Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace,"
+    " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more"
 )
-lif_backward_op = register_backward(
-    "lif_backward",
-    "(Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace,"
-    " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more) -> (Tensor, Tensor, Tensor, Tensor)",
-    _lif_backward,
-    _lif_backward_fake,
-    "lif",
-)
+lif_op = register("lif", _FORWARD, 4, _lif, _lif_fake, _backward, _setup_context)
+lif_backward_op = register_backward("lif_backward", _BACKWARD, 4, _lif_backward, _lif_backward_fake, "lif")

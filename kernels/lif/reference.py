@@ -96,9 +96,8 @@ def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
     """s[t]: 0 or 1, or a count up to `max_spikes`; 0 where v is NaN."""
     if spec.max_spikes == 1:
         return (v >= spec.threshold).to(v.dtype)
-    threshold = torch.full(
-        (), spec.threshold, dtype=v.dtype, device=v.device
-    )  # dividing by a Python number, CUDA would multiply by 1/θ
+    # Dividing by a Python number, CUDA would multiply by 1/θ.
+    threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)
     return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
 
 

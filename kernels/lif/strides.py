@@ -1,5 +1,6 @@
 """The order in which a kernel walks over sequences, for tensors of any strides."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,10 +23,7 @@ class Layout:
     @property
     def count(self) -> int:
         """The number of sequences."""
-        product = 1
-        for size in self.sizes:
-            product *= size
-        return product
+        return math.prod(self.sizes)
 
 
 class Unwalkable(Exception):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .. import bits
 from ..lif.operator import NeuronOptions
-from .matmul import PlainOperands, ShortOperands
+from .matmul import Operands
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,12 @@ class LinearOptions:
 class Saved:
     """What a forward pass saves for its backward pass; None for what is not saved."""
 
+    x: Tensor | None
+    """The input (T, B, K), unless it is packed."""
     packed: Tensor | None
-    """The input as `bits.pack` stores it; None: the input itself is saved."""
+    """The input as `bits.pack` stores it."""
     currents: Tensor | None
     checkpoints: Tensor | None
-    operands: PlainOperands | ShortOperands | None = None
+    operands: Operands | None = None
     """Weight operands from forward, reused by backward. Without them backward looks them up, or splits the weight again while a
     CUDA graph is captured."""

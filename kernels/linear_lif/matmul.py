@@ -20,7 +20,7 @@ from .split_formats import TIERS, Split, bf16_triple
 from .split_products import PROMOTED, product, scaled_product, unscaled
 
 
-def operands_of(weight: Tensor, operands: str, counts: int) -> "PlainOperands | ShortOperands":
+def operands_of(weight: Tensor, operands: str, counts: int) -> "Operands":
     """The operands of a weight (N, K) for `operands` "plain" or the name of a tier.
 
     `counts` is the largest number of spikes in one input, 0 for a dense input.
@@ -51,10 +51,6 @@ class PlainOperands:
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.weight.dtype
-
-    @property
-    def currents_dtype(self) -> torch.dtype:
         return self.weight.dtype
 
     def block(self, neurons: slice) -> "PlainOperands":
@@ -93,8 +89,6 @@ class ShortOperands:
     """The split of the weight (N, K)."""
     exact: bool
     """Whether inputs are exact in the tier's format, as spikes are; otherwise they are split too."""
-
-    currents_dtype = torch.float32
 
     @property
     def dtype(self) -> torch.dtype:
@@ -135,3 +129,6 @@ class ShortOperands:
         """g without the neurons' scale, in rows or columns."""
         scale = self.split.scale
         return g if scale is None else g * (scale[:, None] if rows else scale)
+
+
+Operands = PlainOperands | ShortOperands

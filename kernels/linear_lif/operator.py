@@ -43,8 +43,8 @@ def _linear_lif_fake(x, weight, bias, *encoded):
 def _linear_lif_backward(x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded):
     """Gradients by (x, weight, bias), empty where not `needed`; x is None if it is packed."""
     options = LinearOptions.of(*encoded)
-    saved = Saved(packed if options.packs else None, None if options.recompute else currents, checkpoints)
-    gradients = passes.backward(options, x, weight, bias, saved, grad_spikes, needed)
+    saved = Saved(x, packed if options.packs else None, None if options.recompute else currents, checkpoints)
+    gradients = passes.backward(options, weight, bias, saved, grad_spikes, needed)
     return tuple(weight.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
@@ -72,21 +72,14 @@ def _backward(ctx, grad_spikes, *_):
     return *only_needed(gradients, ctx.needed), None, None
 
 
-linear_lif_op = register(
-    "linear_lif",
-    "(Tensor x, Tensor weight, Tensor? bias, str neuron, str more) -> (Tensor, Tensor, Tensor, Tensor)",
-    _linear_lif,
-    _linear_lif_fake,
-    _backward,
-    _setup_context,
+_FORWARD = "Tensor x, Tensor weight, Tensor? bias, str neuron, str more"
+_BACKWARD = (
+    "Tensor? x, Tensor weight, Tensor? bias, Tensor packed, Tensor currents, Tensor checkpoints, Tensor grad_spikes,"
+    " bool[] needed, str neuron, str more"
 )
+linear_lif_op = register("linear_lif", _FORWARD, 4, _linear_lif, _linear_lif_fake, _backward, _setup_context)
 linear_lif_backward_op = register_backward(
-    "linear_lif_backward",
-    "(Tensor? x, Tensor weight, Tensor? bias, Tensor packed, Tensor currents, Tensor checkpoints, Tensor grad_spikes,"
-    " bool[] needed, str neuron, str more) -> (Tensor, Tensor, Tensor)",
-    _linear_lif_backward,
-    _linear_lif_backward_fake,
-    "LinearLIF",
+    "linear_lif_backward", _BACKWARD, 3, _linear_lif_backward, _linear_lif_backward_fake, "LinearLIF"
 )
 
 
@@ -95,8 +88,7 @@ class _LinearNeuron(torch.autograd.Function):
     def forward(ctx, x, weight, bias, options):
         spikes, saved = passes.forward(options, x, weight, bias)
         if options.neuron.checkpoints:
-            x_saved = None if options.packs else x
-            ctx.save_for_backward(x_saved, weight, bias, saved.packed, saved.currents, saved.checkpoints)
+            ctx.save_for_backward(weight, bias, saved.x, saved.packed, saved.currents, saved.checkpoints)
             ctx.set_materialize_grads(False)
             ctx.options, ctx.operands = options, saved.operands
             # Without saved currents the gradients have the weight's type.
@@ -111,11 +103,11 @@ class _LinearNeuron(torch.autograd.Function):
     def backward(ctx, grad_spikes):
         if grad_spikes is None:
             return (None,) * 4
-        x, weight, bias, *saved = ctx.saved_tensors
-        needed = list(ctx.needs_input_grad[:3])
+        weight, bias, *tensors = ctx.saved_tensors
+        saved, needed = Saved(*tensors, ctx.operands), list(ctx.needs_input_grad[:3])
         if not torch.is_grad_enabled():
-            return *passes.backward(ctx.options, x, weight, bias, Saved(*saved, ctx.operands), grad_spikes, needed), None
+            return *passes.backward(ctx.options, weight, bias, saved, grad_spikes, needed), None
         # With create_graph=True the operator is called, which refuses a second derivative in words.
-        arguments = (x, weight, bias, *_saved_tensors(Saved(*saved), weight), grad_spikes, needed)
+        arguments = (saved.x, weight, bias, *_saved_tensors(saved, weight), grad_spikes, needed)
         gradients = linear_lif_backward_op(*arguments, *ctx.options.arguments())
         return *only_needed(gradients, needed), None

@@ -1,5 +1,7 @@
 """The forward and backward pass of a linear layer and its neuron, on (T, B, ·) arrays."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -7,7 +9,7 @@ from ..lif import backends
 from ..lif.operator import allocate, run_backward, run_forward
 from . import recompute
 from .contract import LinearOptions, Saved
-from .matmul import PlainOperands, ShortOperands, currents_dtype, operands_of
+from .matmul import currents_dtype, operands_of
 from .split_formats import Split
 
 
@@ -17,57 +19,43 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     spikes, _, _, checkpoints = allocate(currents, options.neuron)
     saves_currents = options.neuron.checkpoints and not options.recompute
     packed = recompute.packed_storage(options, x) if options.packs else None
-    return spikes, Saved(packed, currents if saves_currents else None, checkpoints)
+    return spikes, Saved(None if options.packs else x, packed, currents if saves_currents else None, checkpoints)
 
 
 def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
     """Spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,)."""
     operands = operands_of(weight, options.operands, options.counts)
     if options.recompute:
-        spikes, packed, checkpoints = recompute.forward(options, x, weight, bias, operands)
-        return spikes, Saved(packed, None, checkpoints, operands)
-    currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=operands.currents_dtype)
+        return recompute.forward(options, x, weight, bias, operands)
+    currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=currents_dtype(options.operands, weight))
     operands.currents(_rows(x.to(operands.dtype)), _rows(currents))
     spikes, _, _, checkpoints = run_forward(options.neuron, currents, None, operands.scale, bias)
-    return spikes, Saved(None, currents if options.neuron.checkpoints else None, checkpoints, operands)
+    return spikes, Saved(x, None, currents if options.neuron.checkpoints else None, checkpoints, operands)
 
 
 def backward(
-    options: LinearOptions,
-    x: Tensor | None,
-    weight: Tensor,
-    bias: Tensor | None,
-    saved: Saved,
-    grad_spikes: Tensor,
-    needed: list[bool],
+    options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by (x, weight, bias), None where not `needed`. x is None if it was saved packed."""
-    operands = saved.operands or operands_of(weight, options.operands, options.counts)
+    """Gradients by (x, weight, bias), None where not `needed`."""
+    if saved.operands is None:
+        saved = replace(saved, operands=operands_of(weight, options.operands, options.counts))
     run = recompute.backward if options.recompute else _backward_at_once
-    by_input, by_weight, by_bias = run(options, x, weight, bias, operands, saved, grad_spikes, needed)
+    by_input, by_weight, by_bias = run(options, weight, bias, saved, grad_spikes, needed)
     return by_input, by_weight, None if by_bias is None or bias is None else by_bias.to(bias.dtype)
 
 
 def _backward_at_once(
-    options: LinearOptions,
-    x: Tensor | None,
-    weight: Tensor,
-    bias: Tensor | None,
-    operands: PlainOperands | ShortOperands,
-    saved: Saved,
-    grad_spikes: Tensor,
-    needed: list[bool],
+    options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
 ) -> tuple[Tensor | None, ...]:
-    currents, checkpoints, (input_needed, weight_needed, bias_needed) = saved.currents, saved.checkpoints, needed
-    assert x is not None and currents is not None and checkpoints is not None
+    x, currents, operands, (input_needed, weight_needed, bias_needed) = saved.x, saved.currents, saved.operands, needed
+    assert x is not None and currents is not None and saved.checkpoints is not None and operands is not None
     parts = None
     if weight_needed and operands.takes_parts and backends.module(options.neuron.backend).WRITES_PARTS:
         parts = currents.new_empty((3, *currents.shape), dtype=torch.bfloat16)
     of_neuron = [input_needed or (weight_needed and parts is None), False, False, bias_needed]
     upstream = (grad_spikes, None, None)
-    g, _, _, by_bias = run_backward(
-        options.neuron, currents, operands.scale, bias, checkpoints, *upstream, of_neuron, grad_parts=parts
-    )
+    forward_tensors = (currents, operands.scale, bias, saved.checkpoints)
+    g, _, _, by_bias = run_backward(options.neuron, *forward_tensors, *upstream, of_neuron, grad_parts=parts)
     by_input = by_weight = None
     if weight_needed:
         by_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)

@@ -7,6 +7,7 @@ pieces from the same buffers, so that the library rounds them alike and every ne
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from ..lif.contract import Backward, Forward
 from ..lif.operator import SPIKE_DTYPES, over_channel, run, state_dtype, sum_to_channel
 from ..work import CHECKPOINT_STEPS
 from .contract import LinearOptions, Saved
-from .matmul import PlainOperands, ShortOperands
+from .matmul import Operands, currents_dtype
 
 PIECE = 3 << 17
 """Numbers in a piece of input, currents or gradients, unless LEAST requires more: 1.5 MiB in float32."""
@@ -35,18 +36,11 @@ class CallInPieces:
     """The division of a call into pieces, and buffers that each hold one piece."""
 
     def __init__(
-        self,
-        options: LinearOptions,
-        weight: Tensor,
-        bias: Tensor | None,
-        operands: PlainOperands | ShortOperands,
-        source: Tensor,
-        packed: bool,
+        self, options: LinearOptions, weight: Tensor, bias: Tensor | None, operands: Operands, source: Tensor, packed: bool
     ):
         """`source` is the input (T, B, K), packed or not."""
         self.options, self.bias, self.source, self.packed = options, bias, source, packed
-        self.operands = operands
-        self.scale = self.operands.scale
+        self.operands, self.scale, self.currents_dtype = operands, operands.scale, currents_dtype(options.operands, weight)
         self.steps, self.batch, (self.neurons, inputs) = len(source), source.shape[1], weight.shape
         chunk = max(1, min(CHECKPOINT_STEPS, self.steps))
         rows = max(LEAST, PIECE // max(1, inputs))
@@ -54,8 +48,8 @@ class CallInPieces:
         self.part = -(-chunk // max(1, min(chunk, parts)))
         width = max(LEAST, PIECE // max(1, chunk * self.batch) // LEAST * LEAST)
         self.blocks = [slice(first, min(first + width, self.neurons)) for first in range(0, self.neurons, width)]
-        self.inputs = source.new_empty((self.part, self.batch, inputs), dtype=self.operands.dtype)
-        self.buffer = source.new_empty((chunk * self.batch * min(width, self.neurons),), dtype=self.operands.currents_dtype)
+        self.inputs = source.new_empty((self.part, self.batch, inputs), dtype=operands.dtype)
+        self.buffer = source.new_empty((chunk * self.batch * min(width, self.neurons),), dtype=self.currents_dtype)
         self.loaded: slice | None = None
 
     def chunks(self) -> list[tuple[int, int, int]]:
@@ -89,18 +83,16 @@ class CallInPieces:
             operands.currents(inputs, currents[within].view(len(inputs), currents.shape[-1]))
         return currents
 
-    def channels(self, currents: Tensor, block: slice) -> dict[str, Tensor | None]:
+    def channels(self, currents: Tensor, block: slice) -> dict[str, Any]:
         """The neuron's scale and shift for a block."""
         channels = {"scale": self.scale, "shift": self.bias}
         return {name: None if v is None else over_channel(v[block], currents, -1) for name, v in channels.items()}
 
 
-def forward(
-    options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: PlainOperands | ShortOperands
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Spikes, packed input and checkpoints; None for what is not saved."""
+def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: Operands) -> tuple[Tensor, Saved]:
+    """Spikes (T, B, N); see `passes.forward`."""
     pieces, neuron = CallInPieces(options, weight, bias, operands, x, packed=False), options.neuron
-    inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.operands.currents_dtype)
+    inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.currents_dtype)
     spikes = x.new_empty((pieces.steps, *inner), dtype=SPIKE_DTYPES[neuron.spikes])
     before, after = x.new_zeros(inner, dtype=state), x.new_empty(inner, dtype=state)
     chunks = pieces.chunks()
@@ -116,9 +108,7 @@ def forward(
                 state=before[:, block],
                 **pieces.channels(currents, block),
                 spikes=spikes[first : first + steps, :, block],
-                bits=False,
                 final_state=after[:, block],
-                trace=None,
                 checkpoints=None if checkpoints is None else checkpoints[number : number + 1, :, block],
             )
             run(kernel, call)
@@ -127,23 +117,16 @@ def forward(
             for start in range(first, first + steps, pieces.part):
                 part = slice(start, min(start + pieces.part, first + steps))
                 packed[part] = bits.pack(x[part], options.counts)
-    return spikes, packed, checkpoints
+    return spikes, Saved(None if options.packs else x, packed, None, checkpoints, operands)
 
 
 def backward(
-    options: LinearOptions,
-    x: Tensor | None,
-    weight: Tensor,
-    bias: Tensor | None,
-    operands: PlainOperands | ShortOperands,
-    saved: Saved,
-    grad_spikes: Tensor,
-    needed: list[bool],
+    options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
 ) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias); see `passes.backward`."""
-    source, checkpoints = saved.packed if x is None else x, saved.checkpoints
-    assert source is not None and checkpoints is not None
-    pieces = CallInPieces(options, weight, bias, operands, source, packed=x is None)
+    source, checkpoints = saved.packed if saved.x is None else saved.x, saved.checkpoints
+    assert source is not None and checkpoints is not None and saved.operands is not None
+    pieces = CallInPieces(options, weight, bias, saved.operands, source, packed=saved.x is None)
     sums = Sums(pieces, weight, checkpoints.dtype, needed)
     grad_state = checkpoints.new_zeros(checkpoints.shape[1:])
     gradients = torch.empty_like(pieces.buffer)
@@ -159,14 +142,10 @@ def backward(
                 **pieces.channels(currents, block),
                 checkpoints=checkpoints[number : number + 1, :, block],
                 grad_spikes=grad_spikes[first : first + steps, :, block],
-                grad_trace=None,
                 grad_final=after,
-                center=None,
-                mix=None,
                 grad_currents=g,
                 grad_state=grad_state[:, block],
                 sum_error=errors,
-                sum_by_current=None,
             )
             run(kernel, call)
             sums.add(block, first, steps, g, errors)
@@ -181,7 +160,7 @@ class Sums:
         empty = not (pieces.steps and pieces.batch and pieces.neurons)
         make = weight.new_zeros if empty else weight.new_empty
         shape = (pieces.steps, pieces.batch, weight.shape[1])
-        self.input = make(shape, dtype=pieces.operands.currents_dtype) if inputs else None
+        self.input = make(shape, dtype=pieces.currents_dtype) if inputs else None
         # A short type would round the sum at every piece.
         self.weight = make(weight.shape, dtype=torch.promote_types(weight.dtype, torch.float32)) if weights else None
         self.bias = weight.new_zeros((pieces.batch, pieces.neurons), dtype=state) if biases else None

@@ -89,16 +89,12 @@ def row_scale(matrix: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SplitFormat:
-    """A way to split a float32 matrix into short operands, with its `error_bound`."""
+    """A way to split a float32 matrix into short operands."""
 
     split: Callable[[Tensor], Split]
     dtype: torch.dtype
     relative: float
     """The largest |error| / |w| without subnormals."""
-    of_largest: float
-    """The additional error of subnormals, as a share of the row's maximum."""
-    least: float
-    """The additional absolute error in rows that are too small for a scale."""
 
     @property
     def is_float32(self) -> bool:
@@ -110,25 +106,12 @@ class SplitFormat:
         """2^p: the format holds all counts of spikes up to this number exactly."""
         return 2048 if self.dtype == torch.float16 else 256
 
-    def error_bound(self, matrix: Tensor) -> Tensor:
-        """The largest error of each element of a finite matrix, float64 in its shape."""
-        size = matrix.double().abs()
-        largest = size.amax(1, keepdim=True) if matrix.shape[1] else size
-        return self.relative * size + self.of_largest * largest + self.least
-
-
-FORMATS = {
-    "fp16-pair": SplitFormat(fp16_pair, torch.float16, 2.0**-23, 2.0**-49, 2.0**-100),
-    "fp16-single": SplitFormat(fp16_single, torch.float16, 2.0**-11, 2.0**-38, 2.0**-89),
-    "bf16-triple": SplitFormat(bf16_triple, torch.bfloat16, 0.0, 0.0, 2.0**-134),
-    "bf16-single": SplitFormat(bf16_single, torch.bfloat16, 2.0**-8, 0.0, 2.0**-134),
-}
 
 TIERS = {
-    "fp32": FORMATS["bf16-triple"],
-    "fp32-pair": FORMATS["fp16-pair"],
-    "tf32": FORMATS["fp16-single"],
-    "bf16": FORMATS["bf16-single"],
+    "fp32": SplitFormat(bf16_triple, torch.bfloat16, 0.0),
+    "fp32-pair": SplitFormat(fp16_pair, torch.float16, 2.0**-23),
+    "tf32": SplitFormat(fp16_single, torch.float16, 2.0**-11),
+    "bf16": SplitFormat(bf16_single, torch.bfloat16, 2.0**-8),
 }
 """The format of each tier. `fp32` has exact operands. `fp32-pair` needs two products instead of three but lacks the last bit:
 where sums of weights cancel to 1e-4 of their terms, the relative error is 1e-3, as if float32 weights were rounded once more."""

@@ -10,7 +10,7 @@ spikes' products stay in an accumulator for PROMOTED terms.
 
 The error of an element, with m = Σ|l·r| over its n terms:
 
-    |error| ≤ (ρ + additions·2^-23)·m + the error of subnormal operands (`SplitFormat.error_bound`)
+    |error| ≤ (ρ + additions·2^-23)·m + the error of subnormal operands (`split_formats`)
 
 ρ is the sum of the two operands' relative errors and of what low × low would add. 2^-23 is the error of truncating to float32
 (Fasi et al. 2021 found that tensor cores truncate), once for every 16 terms of each product and once for each product and

@@ -77,28 +77,15 @@ def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
     part1, part2 = (*split.parts, None, None)[1:3]
     if spikes.dtype != split.parts[0].dtype:
         raise TypeError(f"spikes of {spikes.dtype} do not fit parts of {split.parts[0].dtype}")
+    (rows, inner), columns = spikes.shape, len(split.parts[0])
     arguments = {
-        "spikes": spikes,
-        "part0": split.parts[0],
-        "part1": part1,
-        "part2": part2,
-        "scale": split.scale,
-        "out": out,
-        "rows": len(spikes),
-        "columns": len(split.parts[0]),
-        "inner": spikes.shape[1],
-        "spikes_stride": spikes.stride(0),
-        "part_stride": split.parts[0].stride(0),
-        "out_stride": out.stride(0),
-        "LOW": split.factors[1] if part1 is not None else 1.0,
-        "TILE_ROWS": ROWS,
-        "TILE_COLUMNS": COLUMNS,
-        "TILE_INNER": INNER,
-        "num_warps": WARPS,
-        "num_stages": STAGES,
-        "enable_fp_fusion": False,
+        **{"spikes": spikes, "part0": split.parts[0], "part1": part1, "part2": part2, "scale": split.scale, "out": out},
+        **{"rows": rows, "columns": columns, "inner": inner},
+        **{"spikes_stride": spikes.stride(0), "part_stride": split.parts[0].stride(0), "out_stride": out.stride(0)},
+        **{"LOW": split.factors[1] if part1 is not None else 1.0, "enable_fp_fusion": False},
+        **{"TILE_ROWS": ROWS, "TILE_COLUMNS": COLUMNS, "TILE_INNER": INNER, "num_warps": WARPS, "num_stages": STAGES},
     }
-    return triton.cdiv(len(spikes), ROWS) * triton.cdiv(len(split.parts[0]), COLUMNS), arguments
+    return triton.cdiv(rows, ROWS) * triton.cdiv(columns, COLUMNS), arguments
 
 
 def spike_product(spikes: Tensor, split: Split) -> Tensor:

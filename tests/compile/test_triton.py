@@ -58,7 +58,8 @@ def forward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     final = torch.empty(BATCH, neurons)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
-    return triton_launch.forward_launch(Forward(spec, x, None, None, None, torch.empty_like(x), False, final, None, checkpoints))
+    call = Forward(spec=spec, currents=x, spikes=torch.empty_like(x), final_state=final, checkpoints=checkpoints)
+    return triton_launch.forward_launch(call)
 
 
 def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everything: bool = False, parts: bool = False):
@@ -73,10 +74,7 @@ def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everythi
             shift=channel,
             checkpoints=checkpoints,
             grad_spikes=torch.empty_like(x),
-            grad_trace=None,
             grad_final=inner,
-            center=None,
-            mix=None,
             grad_currents=torch.empty_like(x),
             grad_state=inner,
             sum_error=inner,

@@ -65,7 +65,7 @@ def forward_call(spec, x, spikes_dtype=torch.float32, bits=False, trace=True, ch
         final_state=guarded(dense_like(x[0], torch.float32)),
         trace=guarded(dense_like(x)) if trace else None,
         checkpoints=guarded(dense_like(x[:chunks], torch.float32)) if checkpoints else None,
-        **{"state": None, "scale": None, "shift": None, **given},
+        **given,
     )
 
 

@@ -40,6 +40,22 @@ def joined(split: Split) -> torch.Tensor:
     return total if split.scale is None else total / split.scale.double()[:, None]
 
 
+def subnormal_bound(tier: str, matrix: torch.Tensor) -> torch.Tensor:
+    """The largest error of each row (rows, 1) by subnormal operands, as `split_formats` says: a share of the row's maximum, and
+    what is lost in rows that are too small for a scale."""
+    of_largest, least = SUBNORMAL[tier]
+    largest = matrix.double().abs().amax(1, keepdim=True) if matrix.shape[1] else 0.0
+    return of_largest * largest + least
+
+
+SUBNORMAL = {
+    "fp32": (0.0, 2.0**-134),
+    "fp32-pair": (2.0**-49, 2.0**-100),
+    "tf32": (2.0**-38, 2.0**-89),
+    "bf16": (0.0, 2.0**-134),
+}
+
+
 def relative_bound(tier: str, left_split: bool, right_split: bool) -> float:
     """ρ of `split_products`: the relative errors of the operands that are split, and of low × low, which is left out."""
     unit = TIERS[tier].relative

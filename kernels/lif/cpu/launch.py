@@ -2,28 +2,24 @@
 
 import ctypes
 import struct
-from functools import cache
 from pathlib import Path
 
 import torch
 
 from ...build import cpp
-from ...spec import RESETS, SURROGATES
+from ...spec import NeuronSpec
 from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Forward
+from ..contract import Backward, Forward, neuron_macros, neuron_numbers
 from ..strides import MAX_DIMS, walk
 
 TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
 
-# ForwardCall and BackwardCall of lif.cpp: threads, steps, sizes, LifNeuron, then an address and strides for each array.
-_ARRAY = f"{2 + MAX_DIMS}q"
 _FORWARD_ARRAYS = ("currents", "state", "scale", "shift", "spikes", "final_state", "trace", "checkpoints")
 _BACKWARD_ARRAYS = (
     *("currents", "scale", "shift", "checkpoints", "grad_spikes", "grad_trace", "grad_final", "center"),
     *("mix_error", "mix_current", "mix_constant", "grad_currents", "grad_state", "sum_error", "sum_by_current"),
 )
-_FORWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_FORWARD_ARRAYS) * _ARRAY)
-_BACKWARD = struct.Struct(f"={2 + MAX_DIMS}q4f" + len(_BACKWARD_ARRAYS) * _ARRAY)
+"""The arrays in the order of lif.cpp's ForwardCall and BackwardCall."""
 
 WRITES_PARTS = False
 """This backend does not write `Backward.grad_parts`."""
@@ -49,7 +45,7 @@ def backward(call: Backward) -> None:
 
 
 _plans: dict = {}
-"""The function and struct of a call, by everything that they depend on. Making them takes longer than a small call."""
+"""The function and structs of a call, by everything that they depend on. Making them takes longer than a small call."""
 
 MOST_PLANS = 4096
 
@@ -62,85 +58,51 @@ def _run(make_plan, call, tensors) -> None:
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
         plan = _plans[key] = make_plan(call, tensors)
-    function, like = plan
-    function(like, *[None if t is None else t.data_ptr() for t in tensors])
+    function, like, addresses = plan
+    function(like, addresses.pack(*[0 if t is None else t.data_ptr() for t in tensors]))
 
 
 def _plan_forward(call: Forward, tensors):
-    """The compiled function for a call, and the struct of numbers and strides that it takes."""
-    named = dict(zip(_FORWARD_ARRAYS, tensors, strict=True))
-    steps = {name: named.pop(name) for name in ("spikes", "currents", "trace", "checkpoints")}
-    if call.bits:  # its last dim counts bytes
-        steps = {"currents": call.currents, **steps}
-    layout, strides = walk(steps, named, keep_last=call.bits)
-    like = _FORWARD.pack(*_head(call, layout), *_room(_FORWARD_ARRAYS, strides))
-    kind = (call.spec.reset, False, "superspike", call.spec.max_spikes)  # forward does not depend on the two in the middle
-    scaled = call.scale is not None or call.shift is not None
-    types = (call.currents.dtype, call.spikes.dtype, call.bits)
-    return _compiled("lif_forward", *kind, *types, scaled, call.trace is not None), like
+    arrays = dict(zip(_FORWARD_ARRAYS, tensors, strict=True))
+    stepped = ("currents", "spikes") if call.bits else ("spikes", "currents")  # the last dim of bits counts bytes
+    macros = {
+        **neuron_macros(NeuronSpec(call.spec.reset, max_spikes=call.spec.max_spikes)),  # forward depends on no other field
+        **{"LIF_CURRENT": TYPES[call.currents.dtype], "LIF_SPIKE": TYPES[call.spikes.dtype], "LIF_BITS": int(call.bits)},
+        **{"LIF_TRACED": int(call.trace is not None), "LIF_SUMMED": 0, "LIF_MIXED": 0},
+    }
+    return _plan("lif_forward", call, arrays, (*stepped, "trace", "checkpoints"), macros)
 
 
 def _plan_backward(call: Backward, tensors):
-    """The compiled function for a call, and the struct of numbers and strides that it takes."""
-    named = dict(zip(_BACKWARD_ARRAYS, tensors, strict=True))
-    steps = {name: named.pop(name) for name in ("grad_currents", "currents", "grad_spikes", "grad_trace", "checkpoints")}
-    if call.grad_currents is None:
-        steps = {"currents": call.currents, **steps}
-    layout, strides = walk(steps, named)
-    like = _BACKWARD.pack(*_head(call, layout), *_room(_BACKWARD_ARRAYS, strides))
+    arrays = dict(zip(_BACKWARD_ARRAYS, tensors, strict=True))
+    stepped = ("currents", "grad_currents") if call.grad_currents is None else ("grad_currents", "currents")
     upstream = torch.float32 if call.grad_spikes is None else call.grad_spikes.dtype
-    kind = (call.spec.reset, call.spec.detach_reset, call.spec.surrogate, call.spec.max_spikes)
-    scaled = call.scale is not None or call.shift is not None
     mixed = call.mix is not None or call.sum_by_current is not None
-    more = (scaled, call.grad_trace is not None, call.sum_error is not None, mixed)
-    return _compiled("lif_backward", *kind, call.currents.dtype, upstream, False, *more), like
+    macros = {
+        **neuron_macros(call.spec),
+        **{"LIF_CURRENT": TYPES[call.currents.dtype], "LIF_SPIKE": TYPES[upstream], "LIF_BITS": 0, "LIF_MIXED": int(mixed)},
+        **{"LIF_TRACED": int(call.grad_trace is not None), "LIF_SUMMED": int(call.sum_error is not None)},
+    }
+    return _plan("lif_backward", call, arrays, (*stepped, "grad_spikes", "grad_trace", "checkpoints"), macros)
 
 
 GRAIN = 32768
 """Elements for each thread. Waking a thread takes longer than computing fewer."""
 
 
-def _head(call, layout):
-    spec = call.spec
-    return (
-        min(torch.get_num_threads(), 1 + call.currents.numel() // GRAIN),
-        call.currents.shape[0],
-        *layout.sizes,
-        spec.decay,
-        spec.threshold,
-        spec.subtracted,
-        spec.slope,
-    )
+def _plan(name: str, call: Forward | Backward, arrays: dict, stepped: tuple[str, ...], macros: dict):
+    """The compiled function, its struct of numbers and strides, and the struct of the addresses that each call fills in.
 
-
-def _room(names, strides):
-    """For each array a zero, in place of its address, and its strides."""
-    return [number for name in names for number in (0, *strides[name])]
-
-
-@cache
-def _compiled(
-    name, reset, detach_reset, surrogate, max_spikes, currents, spikes, bits, scaled, traced, summed=False, mixed=False
-):
-    """The function for a kind of neuron, its types and the arrays present. A neuron's numbers are arguments, not code."""
-    size, arrays = (_FORWARD.size, _FORWARD_ARRAYS) if name == "lif_forward" else (_BACKWARD.size, _BACKWARD_ARRAYS)
-    defines = {
-        "LIF_RESET": RESETS.index(reset),
-        "LIF_DETACH": int(detach_reset),
-        "LIF_SURROGATE": SURROGATES.index(surrogate),
-        "LIF_MAX_SPIKES": max_spikes,
-        "LIF_CURRENT": TYPES[currents],
-        "LIF_SPIKE": TYPES[spikes],
-        "LIF_BITS": int(bits),
-        "LIF_SCALED": int(scaled),
-        "LIF_TRACED": int(traced),
-        "LIF_SUMMED": int(summed),
-        "LIF_MIXED": int(mixed),
-        "LIF_CHUNK": CHECKPOINT_STEPS,
-        "LIF_DIMS": MAX_DIMS,
-        "LIF_BYTES": size,
-        name.upper(): 1,
-    }
-    function = getattr(cpp.kernel(Path(__file__).with_name("lif.cpp"), defines), name)
-    function.argtypes, function.restype = [ctypes.c_char_p] + len(arrays) * [ctypes.c_void_p], None
-    return function
+    `stepped` are the arrays with time; the first sets the order of sequences.
+    """
+    inner = {name: tensor for name, tensor in arrays.items() if name not in stepped}
+    layout, strides = walk({name: arrays[name] for name in stepped}, inner, keep_last=bool(macros["LIF_BITS"]))
+    threads = min(torch.get_num_threads(), 1 + call.currents.numel() // GRAIN)
+    head = (threads, len(call.currents), *layout.sizes, *neuron_numbers(call.spec))
+    room = [number for name in arrays for number in (0, *strides[name])]  # zeros in place of addresses
+    like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
+    macros |= {"LIF_SCALED": int(call.scale is not None or call.shift is not None), name.upper(): 1}
+    macros |= {"LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": MAX_DIMS, "LIF_BYTES": len(like)}
+    function = getattr(cpp.kernel(Path(__file__).with_name("lif.cpp"), macros), name)
+    function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_char_p], None
+    return function, like, struct.Struct(f"={len(arrays)}q")

@@ -27,6 +27,15 @@ struct Head {
   int64_t elements() const { return steps * sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 };
 
+// The call `like`, a Head and then Arrays only, with the address of each array.
+template <typename Call>
+static Call with_addresses(Call call, const void* const* addresses) {
+  constexpr size_t array = sizeof(Array<float>);  // whatever its element type is; the address comes first
+  static_assert((sizeof(Call) - sizeof(Head)) % array == 0, "there is more than arrays");
+  for (size_t at = sizeof(Head); at < sizeof(Call); at += array) memcpy((char*)&call + at, addresses++, sizeof(void*));
+  return call;
+}
+
 template <typename Call, typename Tile>
 static void for_every_tile(const Call& call, Tile tile_pass) {
   const Tiles tiles(call.head.sizes, call.head.threads);
@@ -91,18 +100,8 @@ static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t 
   call.final_state.store(call.final_state.at(index), count, p);
 }
 
-extern "C" void lif_forward(const ForwardCall* like, const LIF_CURRENT* currents, const float* state, const float* scale,
-                            const float* shift, LIF_SPIKE* spikes, float* final_state, LIF_CURRENT* trace, float* checkpoints) {
-  ForwardCall call = *like;
-  call.currents.data = currents;
-  call.state.data = state;
-  call.scale.data = scale;
-  call.shift.data = shift;
-  call.spikes.data = spikes;
-  call.final_state.data = final_state;
-  call.trace.data = trace;
-  call.checkpoints.data = checkpoints;
-  for_every_tile(call, forward_tile);
+extern "C" void lif_forward(const ForwardCall* like, const void* const* addresses) {
+  for_every_tile(with_addresses(*like, addresses), forward_tile);
 }
 
 #endif
@@ -217,28 +216,8 @@ static void backward_tile(const BackwardCall& call, const int64_t* index, int64_
   if (call.sum_by_current) call.sum_by_current.store(call.sum_by_current.at(index), count, columns.sum_by_current);
 }
 
-extern "C" void lif_backward(const BackwardCall* like, const LIF_CURRENT* currents, const float* scale, const float* shift,
-                             const float* checkpoints, const LIF_SPIKE* grad_spikes, const LIF_CURRENT* grad_trace,
-                             const float* grad_final, const float* center, const float* mix_error, const float* mix_current,
-                             const float* mix_constant, LIF_CURRENT* grad_currents, float* grad_state, float* sum_error,
-                             float* sum_by_current) {
-  BackwardCall call = *like;
-  call.currents.data = currents;
-  call.scale.data = scale;
-  call.shift.data = shift;
-  call.checkpoints.data = checkpoints;
-  call.grad_spikes.data = grad_spikes;
-  call.grad_trace.data = grad_trace;
-  call.grad_final.data = grad_final;
-  call.center.data = center;
-  call.mix[0].data = mix_error;
-  call.mix[1].data = mix_current;
-  call.mix[2].data = mix_constant;
-  call.grad_currents.data = grad_currents;
-  call.grad_state.data = grad_state;
-  call.sum_error.data = sum_error;
-  call.sum_by_current.data = sum_by_current;
-  for_every_tile(call, backward_tile);
+extern "C" void lif_backward(const BackwardCall* like, const void* const* addresses) {
+  for_every_tile(with_addresses(*like, addresses), backward_tile);
 }
 
 #endif

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from ...build import nvrtc
-from ...spec import RESETS, SURROGATES, NeuronSpec
+from ...spec import NeuronSpec
 from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Forward
+from ..contract import Backward, Forward, neuron_macros, neuron_numbers
 from ..strides import MAX_DIMS, walk
 
 HERE = Path(__file__).parent
@@ -46,6 +46,9 @@ SHORT_INDEX = 2**31
 
 ABSENT, STRIDED, DENSE = 0, 1, 2
 
+Tensors = dict[str, Tensor | None]
+"""A call's tensors by name."""
+
 
 @dataclass(frozen=True)
 class CudaLaunch:
@@ -69,13 +72,6 @@ class LaunchPlan:
     """Of each tensor that is present, in the kernel's order."""
     numbers: tuple
     """The arguments after the tensors."""
-
-    def launch(self, tensors: list[Tensor], device: torch.device) -> CudaLaunch:
-        arguments: list = []
-        for tensor, strides in zip(tensors, self.strides, strict=True):
-            arguments.append(tensor.data_ptr())
-            arguments.extend(strides)
-        return CudaLaunch(self.program, self.grid, self.block, (*arguments, *self.numbers), device)
 
 
 PLANS: dict[tuple, LaunchPlan] = {}
@@ -142,7 +138,14 @@ def prepare_backward(call: Backward) -> CudaLaunch:
 
 
 def prepare(
-    kernel: str, make: Callable, spec: NeuronSpec, currents: Tensor, stepped: dict, inner: dict, *options, numbers: tuple = ()
+    kernel: str,
+    make: Callable,
+    spec: NeuronSpec,
+    currents: Tensor,
+    stepped: Tensors,
+    inner: Tensors,
+    *options,
+    numbers: tuple = (),
 ) -> CudaLaunch:
     """The launch of `kernel` with tensors by name, those with time (`stepped`) and without (`inner`), then `numbers`.
 
@@ -154,8 +157,11 @@ def prepare(
     if key not in PLANS:
         if len(PLANS) >= MOST_PLANS:
             PLANS.clear()
-        PLANS[key] = make(CudaCall(kernel, spec, stepped, inner, len(currents), numbers, *options), *options)
-    return PLANS[key].launch([t for t in tensors if t is not None], currents.device)
+        PLANS[key] = make(CudaCall(kernel, spec, stepped, inner, numbers, *options), *options)
+    plan = PLANS[key]
+    present = [t for t in tensors if t is not None]
+    addressed = [n for t, strides in zip(present, plan.strides, strict=True) for n in (t.data_ptr(), *strides)]
+    return CudaLaunch(plan.program, plan.grid, plan.block, (*addressed, *plan.numbers), currents.device)
 
 
 def plan_forward(call: "CudaCall", bits: bool) -> LaunchPlan:
@@ -214,19 +220,11 @@ class CudaCall:
     """A call's tensors by name and their strides, from which a plan follows."""
 
     def __init__(
-        self,
-        kernel: str,
-        spec: NeuronSpec,
-        stepped: dict[str, Tensor | None],
-        inner: dict[str, Tensor | None],
-        steps: int,
-        numbers: tuple[int, ...] = (),
-        keep_last: bool = False,
+        self, kernel: str, spec: NeuronSpec, stepped: Tensors, inner: Tensors, numbers: tuple[int, ...], keep_last: bool = False
     ):
-        self.kernel, self.spec, self.stepped, self.inner, self.steps = kernel, spec, stepped, inner, steps
-        self.numbers = numbers
-        first = {"currents": stepped["currents"]}
-        layout, self.strides = walk({**first, **stepped}, inner, keep_last)
+        self.kernel, self.spec, self.stepped, self.inner, self.numbers = kernel, spec, stepped, inner, numbers
+        self.steps = len(self.present("currents"))
+        layout, self.strides = walk({"currents": stepped["currents"], **stepped}, inner, keep_last)
         self.sizes, self.sequences = layout.sizes, layout.count
         self.dims = max(1, MAX_DIMS - next((d for d, size in enumerate(self.sizes) if size > 1), MAX_DIMS))
 
@@ -278,18 +276,3 @@ class CudaCall:
         numbers = (*self.numbers, *walk_numbers, *map(ctypes.c_float, neuron_numbers(self.spec)))
         program = nvrtc.CudaProgram(HERE / f"{self.kernel}.cu", tuple(macros.items()))
         return LaunchPlan(program, -(-groups // block), block, tuple(strides), numbers)
-
-
-def neuron_macros(spec: NeuronSpec) -> dict[str, int]:
-    """The macros of lif_step.h."""
-    return {
-        "LIF_RESET": RESETS.index(spec.reset),
-        "LIF_DETACH": int(spec.detach_reset),
-        "LIF_SURROGATE": SURROGATES.index(spec.surrogate),
-        "LIF_MAX_SPIKES": spec.max_spikes,
-    }
-
-
-def neuron_numbers(spec: NeuronSpec) -> tuple[float, float, float, float]:
-    """The fields of lif_step.h's LifNeuron: decay, threshold, subtracted, slope."""
-    return spec.decay, spec.threshold, spec.subtracted, spec.slope

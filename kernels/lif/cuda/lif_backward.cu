@@ -35,9 +35,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     LIF_WALK_AND_NEURON) {
   LIF_BEGIN
   float gp[LIF_WIDTH] = {};
-#if LIF_GRAD_FINAL
-  LIF_READ(grad_final, gp);
-#endif
+  LIF_IF(LIF_GRAD_FINAL, LIF_READ(grad_final, gp);)
 #if LIF_CENTER
   float centers[LIF_WIDTH];
   LIF_READ(center, centers);
@@ -48,38 +46,23 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   LIF_READ(mix_current, by_current);
   LIF_READ(mix_constant, constant);
 #endif
-#if LIF_SUM_ERROR
-  float errors[LIF_WIDTH] = {};
-#endif
-#if LIF_SUM_BY_CURRENT
-  float products[LIF_WIDTH] = {};
-#endif
+  LIF_IF(LIF_SUM_ERROR, float errors[LIF_WIDTH] = {};)
+  LIF_IF(LIF_SUM_BY_CURRENT, float products[LIF_WIDTH] = {};)
   const long long last_chunk = (steps - 1) / LIF_CHUNK;
   const LIF_TYPE_CURRENTS* __restrict__ currents_at = LIF_AT_LAST(currents);
   const float* __restrict__ checkpoints_at = LIF_AT(checkpoints) + last_chunk * checkpoints_step;
-#if LIF_GRAD_SPIKES
-  const LIF_TYPE_GRAD_SPIKES* __restrict__ grad_spikes_at = LIF_AT_LAST(grad_spikes);
-#endif
-#if LIF_GRAD_TRACE
-  const LIF_TYPE_GRAD_TRACE* __restrict__ grad_trace_at = LIF_AT_LAST(grad_trace);
-#endif
-#if LIF_GRAD_CURRENTS
-  LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);
-#endif
-#if LIF_PART
-  LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);  // the first part: three pointers would take more registers than there are
-#endif
+  LIF_IF(LIF_GRAD_SPIKES, const LIF_TYPE_GRAD_SPIKES* __restrict__ grad_spikes_at = LIF_AT_LAST(grad_spikes);)
+  LIF_IF(LIF_GRAD_TRACE, const LIF_TYPE_GRAD_TRACE* __restrict__ grad_trace_at = LIF_AT_LAST(grad_trace);)
+  LIF_IF(LIF_GRAD_CURRENTS, LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);)
+  // The first part only: three pointers would take more registers than there are.
+  LIF_IF(LIF_PART, LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);)
 
   // Everything that is loaded for one chunk.
   struct Chunk {
     LifPack<float> state;
     LifPack<LIF_TYPE_CURRENTS> x[LIF_CHUNK];
-#if LIF_GRAD_SPIKES
-    LifPack<LIF_TYPE_GRAD_SPIKES> gs[LIF_CHUNK];
-#endif
-#if LIF_GRAD_TRACE
-    LifPack<LIF_TYPE_GRAD_TRACE> gv[LIF_CHUNK];
-#endif
+    LIF_IF(LIF_GRAD_SPIKES, LifPack<LIF_TYPE_GRAD_SPIKES> gs[LIF_CHUNK];)
+    LIF_IF(LIF_GRAD_TRACE, LifPack<LIF_TYPE_GRAD_TRACE> gv[LIF_CHUNK];)
   };
   Chunk now = {};
   // Loads the next chunk, the one that is earlier in time. It has `count` steps: only the last chunk in time is shorter.
@@ -113,15 +96,9 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #pragma unroll
     for (int i = 0; i < LIF_WIDTH; ++i) {
       float grad_spike = 0.0f, grad_potential = 0.0f, x = lif_decode(now.x[j].get(i));
-#if LIF_GRAD_SPIKES
-      grad_spike = lif_decode(now.gs[j].get(i));
-#endif
-#if LIF_GRAD_TRACE
-      grad_potential = lif_decode(now.gv[j].get(i));
-#endif
-#if LIF_CENTER
-      x = x - centers[i];
-#endif
+      LIF_IF(LIF_GRAD_SPIKES, grad_spike = lif_decode(now.gs[j].get(i));)
+      LIF_IF(LIF_GRAD_TRACE, grad_potential = lif_decode(now.gv[j].get(i));)
+      LIF_IF(LIF_CENTER, x = x - centers[i];)
       const float e = lif_error(neuron, v[j][i], grad_spike, grad_potential, gp[i]);
       gp[i] = is_step ? decay * e : gp[i];
 #if LIF_MIX_ERROR
@@ -131,12 +108,8 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
 #else
       out[i] = e;
 #endif
-#if LIF_SUM_ERROR
-      errors[i] = is_step ? errors[i] + e : errors[i];
-#endif
-#if LIF_SUM_BY_CURRENT
-      products[i] = is_step ? products[i] + e * x : products[i];
-#endif
+      LIF_IF(LIF_SUM_ERROR, errors[i] = is_step ? errors[i] + e : errors[i];)
+      LIF_IF(LIF_SUM_BY_CURRENT, products[i] = is_step ? products[i] + e * x : products[i];)
     }
 #if LIF_GRAD_CURRENTS
     if (is_step) lif_store<LIF_GRAD_CURRENTS>(grad_currents_at, grad_currents_last, place, out);
@@ -182,13 +155,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     compute(LIF_CHUNK);
   }
 #endif
-#if LIF_GRAD_STATE
-  LIF_WRITE(grad_state, gp);
-#endif
-#if LIF_SUM_ERROR
-  LIF_WRITE(sum_error, errors);
-#endif
-#if LIF_SUM_BY_CURRENT
-  LIF_WRITE(sum_by_current, products);
-#endif
+  LIF_IF(LIF_GRAD_STATE, LIF_WRITE(grad_state, gp);)
+  LIF_IF(LIF_SUM_ERROR, LIF_WRITE(sum_error, errors);)
+  LIF_IF(LIF_SUM_BY_CURRENT, LIF_WRITE(sum_by_current, products);)
 }

@@ -19,16 +19,10 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
     LIF_INNER_TENSOR(float, final_state), LIF_WALK_AND_NEURON) {
   LIF_BEGIN
   float p[LIF_WIDTH] = {};
-#if LIF_STATE
-  LIF_READ(state, p);
-#endif
+  LIF_IF(LIF_STATE, LIF_READ(state, p);)
   const LIF_TYPE_CURRENTS* __restrict__ currents_at = LIF_AT(currents);
-#if LIF_TRACE
-  LIF_TYPE_TRACE* __restrict__ trace_at = LIF_AT(trace);
-#endif
-#if LIF_CHECKPOINTS
-  float* __restrict__ checkpoints_at = LIF_AT(checkpoints);
-#endif
+  LIF_IF(LIF_TRACE, LIF_TYPE_TRACE* __restrict__ trace_at = LIF_AT(trace);)
+  LIF_IF(LIF_CHECKPOINTS, float* __restrict__ checkpoints_at = LIF_AT(checkpoints);)
 #if LIF_BITS
   LifPlace byte = place;
   byte.index.over[LIF_DIMS - 1] /= LIF_WIDTH;

@@ -110,33 +110,20 @@ def forward_launch(call: Forward) -> TritonLaunch:
     count = math.prod(outer) * (-(-last // 8) * 8 if call.bits else last)
     dense = _dense(layout, [tensors[name] for name in steps])
     shape = forward_shape(count, call.currents.element_size(), dense, call.bits)
-    arguments = {
-        **tensors,
-        **_numbers(call.spec, layout, len(call.currents), count, shape),
-        "BITS": call.bits,
-        "CHECKPOINT_STEPS": CHECKPOINT_STEPS,
-    }
+    numbers = _numbers(call.spec, layout, len(call.currents), count, shape)
+    arguments = {**tensors, **numbers, "BITS": call.bits, "CHECKPOINT_STEPS": CHECKPOINT_STEPS}
     return TritonLaunch(forward_kernel, -(-count // shape.block), arguments)
 
 
 def backward_launch(call: Backward) -> TritonLaunch:
     """Raises strides.Unwalkable."""
-    steps = {
-        "x": call.currents,
-        "checkpoints": call.checkpoints,
-        "grad_spikes": call.grad_spikes,
-        "grad_trace": call.grad_trace,
-        "grad_x": call.grad_currents,
-        **dict(zip(PARTS, (None, None, None) if call.grad_parts is None else call.grad_parts, strict=True)),
-    }
+    steps = {"x": call.currents, "checkpoints": call.checkpoints, "grad_spikes": call.grad_spikes}
+    steps |= {"grad_trace": call.grad_trace, "grad_x": call.grad_currents}
+    steps |= zip(PARTS, (None, None, None) if call.grad_parts is None else call.grad_parts, strict=True)
     a, b, c = call.mix or (None, None, None)
     inner = {"scale": call.scale, "shift": call.shift, "center": call.center, "a": a, "b": b, "c": c}
-    inner |= {
-        "grad_final": call.grad_final,
-        "grad_state": call.grad_state,
-        "sum_error": call.sum_error,
-        "sum_by_x": call.sum_by_current,
-    }
+    inner |= {"grad_final": call.grad_final, "grad_state": call.grad_state}
+    inner |= {"sum_error": call.sum_error, "sum_by_x": call.sum_by_current}
     layout, tensors = _tensors(steps, inner)
     mix = tuple(tensors.pop(name) for name in ("a", "b", "c"))
     parts = tuple(tensors[name] for name in PARTS)
@@ -183,10 +170,7 @@ def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: Bl
     return {
         "sizes": layout.sizes,
         "steps": steps,
-        "decay": float(spec.decay),
-        "threshold": float(spec.threshold),
-        "subtracted": float(spec.subtracted),
-        "max_spikes": float(spec.max_spikes),
+        "neuron": (float(spec.decay), float(spec.threshold), float(spec.subtracted), float(spec.max_spikes)),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
         "DIMS": len(layout.sizes),

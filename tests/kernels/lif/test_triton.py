@@ -97,8 +97,8 @@ def test_backward_loads_ahead_while_there_are_registers(count, dense, read_bytes
 
 
 def forward_call(x: torch.Tensor, **other) -> Forward:
-    given = dict(state=None, scale=None, shift=None, spikes=torch.empty_like(x), bits=False, trace=None, checkpoints=None)
-    return Forward(spec=NEURONS["soft"], currents=x, final_state=torch.empty(x.shape[1:]), **(given | other))
+    spikes, final_state = torch.empty_like(x), torch.empty(x.shape[1:])
+    return Forward(**{"spec": NEURONS["soft"], "currents": x, "spikes": spikes, "final_state": final_state, **other})
 
 
 def test_multiply_adds_are_never_contracted():

@@ -31,7 +31,7 @@ def test_layers_hand_on_short_spikes_and_gradients_of_the_tier(monkeypatch, tier
     seen = []
     real = operator.passes.backward
     monkeypatch.setattr(
-        operator.passes, "backward", lambda *given: (seen.append((given[5].dtype, float(given[5].abs().max()))), real(*given))[1]
+        operator.passes, "backward", lambda *given: (seen.append((given[4].dtype, float(given[4].abs().max()))), real(*given))[1]
     )
     options = {"tier": tier, "emulate": True, "recompute": recompute}
     first = layer(input="spikes", spikes_dtype=spikes, **options)

@@ -13,7 +13,7 @@ from support.gpuless import QUICK, SLOW, driver, run_interpreted  # noqa: F401 a
 from support.slow import representatives
 
 from snnbench.kernels.linear_lif import triton_gemm
-from snnbench.kernels.linear_lif.split_formats import FORMATS
+from snnbench.kernels.linear_lif.split_formats import TIERS
 
 CASES = Path(__file__).with_name("interpreted.py")
 
@@ -25,10 +25,10 @@ def test_in_the_interpreter(marked):
 
 @pytest.mark.usefixtures("driver")
 @pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
-@pytest.mark.parametrize("name", representatives(FORMATS, quick=(2,)))  # bf16-triple: all three parts
-def test_the_machine_code(name, tmp_path):
+@pytest.mark.parametrize("tier", representatives(TIERS, quick=(0,)))  # three parts
+def test_the_machine_code(tier, tmp_path):
     """Products run on tensor cores (HGMMA) out of shared memory that is filled asynchronously, and nothing is spilled."""
-    form = FORMATS[name]
+    form = TIERS[tier]
     split = form.split(tensor_core.matrix("normal", 256, 512))
     _, arguments = triton_gemm.launch(torch.zeros(1600, 512, dtype=form.dtype), split, torch.empty(1600, 256))
     cubin = tmp_path / "kernel.cubin"
