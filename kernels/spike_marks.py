@@ -1,4 +1,4 @@
-"""Marks tensors that our own operators made as spikes, so that a next layer need not be told.
+"""Marks the spikes that our own operators made, so that a next layer treats them as spikes.
 
 A mark is an attribute of one tensor object. It is lost where another tensor is made from it (a view, a copy, the result of
 a graph that torch.compile made) and no longer counts once the tensor was written to. Tensors made under

@@ -51,17 +51,14 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         if currents.shape[self.channel_dim] != self.num_features:
             shape, wanted = tuple(currents.shape), f"{self.num_features} channels in dim {self.channel_dim}"
             raise ValueError(f"currents {shape} need {wanted}")
-        if not currents.numel():  # no statistics to learn
-            out = self._with(self.weight, self.bias, currents, state)
-        elif self.training or self.running_mean is None:
+        if currents.numel() and (self.training or self.running_mean is None):
             out = self._normalised_by_the_batch(currents, state)
         else:
-            scale, shift = scale_and_shift(self.running_mean, self.running_var, self.weight, self.bias, self.eps)
-            out = self._with(scale, shift, currents, state)
+            scale, shift = self.weight, self.bias
+            if currents.numel():
+                scale, shift = scale_and_shift(self.running_mean, self.running_var, scale, shift, self.eps)
+            out = lif(currents, self.spec, state=state, scale=scale, shift=shift, channel_dim=self.channel_dim, **self.options)
         return out if self.return_state or self.options["trace"] else out.spikes
-
-    def _with(self, scale: Tensor | None, shift: Tensor | None, currents: Tensor, state: Tensor | None) -> LIFOutput:
-        return lif(currents, self.spec, state=state, scale=scale, shift=shift, channel_dim=self.channel_dim, **self.options)
 
     def _normalised_by_the_batch(self, currents: Tensor, state: Tensor | None) -> LIFOutput:
         if currents.numel() == self.num_features:

@@ -20,14 +20,8 @@ from . import backends
 from .contract import Backward, Forward
 from .strides import Unwalkable
 
-SPIKE_DTYPES = {
-    "float32": torch.float32,
-    "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "float64": torch.float64,
-    "uint8": torch.uint8,
-    "bits": torch.uint8,
-}
+SPIKE_DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16", "float64", "uint8")}
+SPIKE_DTYPES["bits"] = torch.uint8
 
 
 @dataclass(frozen=True)

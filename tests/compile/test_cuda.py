@@ -142,7 +142,7 @@ def test_contraction_is_noticed(tmp_path):
 
 
 @needs_nvrtc
-def test_errors_of_the_compiler_are_told():
+def test_errors_of_the_compiler_are_raised():
     with pytest.raises(Exception, match="no_such_type"):
         nvrtc.compile_source("no_such_type x;", ARCHITECTURE)
 

@@ -95,11 +95,11 @@ def _plan(name: str, call: Forward | Backward, arrays: dict, stepped: tuple[str,
 
     `stepped` are the arrays with time; the first sets the order of sequences.
     """
-    inner = {name: tensor for name, tensor in arrays.items() if name not in stepped}
-    layout, strides = walk({name: arrays[name] for name in stepped}, inner, keep_last=bool(macros["LIF_BITS"]))
+    inner = {array: tensor for array, tensor in arrays.items() if array not in stepped}
+    layout, strides = walk({array: arrays[array] for array in stepped}, inner, keep_last=bool(macros["LIF_BITS"]))
     threads = min(torch.get_num_threads(), 1 + call.currents.numel() // GRAIN)
     head = (threads, len(call.currents), *layout.sizes, *neuron_numbers(call.spec))
-    room = [number for name in arrays for number in (0, *strides[name])]  # zeros in place of addresses
+    room = [number for array in arrays for number in (0, *strides[array])]  # zeros in place of addresses
     like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
     macros |= {"LIF_SCALED": int(call.scale is not None or call.shift is not None), name.upper(): 1}
     macros |= {"LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": MAX_DIMS, "LIF_BYTES": len(like)}
