@@ -138,14 +138,7 @@ def prepare_backward(call: Backward) -> CudaLaunch:
 
 
 def prepare(
-    kernel: str,
-    make: Callable,
-    spec: NeuronSpec,
-    currents: Tensor,
-    stepped: Tensors,
-    inner: Tensors,
-    *options,
-    numbers: tuple = (),
+    kernel: str, make: Callable, spec: NeuronSpec, currents: Tensor, stepped: dict, inner: dict, *options, numbers: tuple = ()
 ) -> CudaLaunch:
     """The launch of `kernel` with tensors by name, those with time (`stepped`) and without (`inner`), then `numbers`.
 
