@@ -1,7 +1,7 @@
 """The least work that a phase of a layer needs: bytes, with each array read or written once, and flops of matrix products.
 
-`snnbench.measure.floor` adds it up for a network. The neuron's own arithmetic (a few
-operations for each element) is left out, because memory takes longer on every machine.
+`snnbench.measure.floor` adds it up for a network. The neuron's own arithmetic (a few operations for each element) is left out,
+because memory takes longer on every machine.
 """
 
 from dataclasses import dataclass
