@@ -18,8 +18,8 @@ from .source import inlined
 # zeros: nothing here reads errno, floating-point exceptions or the sign of a zero. NaN and infinities keep their meaning.
 # -O2 instead of -O3, which compiles longer: pragmas vectorise the loops that take the time, and each kind of neuron is compiled.
 FLAGS = (
-    *("-std=c++17", "-O2", "-march=native", "-fPIC", "-shared"),
-    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros"),
+    *("-std=c++17", "-O2", "-march=native", "-ffp-contract=off"),
+    *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fPIC", "-shared"),
 )
 
 
