@@ -11,8 +11,22 @@ Tensors may have any strides, see `tiles`. Launch with enable_fp_fusion=False, s
 import triton
 import triton.language as tl
 
-from . import tiles
 from .step import after_spike, current, reset_slope, spikes_of, surrogate
+from .tiles import (
+    chunk_mask,
+    chunk_places,
+    indices,
+    joined,
+    load_chunk,
+    load_inner,
+    packed,
+    places,
+    split,
+    store_checkpoint,
+    store_chunk,
+    store_inner,
+    store_parts,
+)
 
 
 @triton.jit(do_not_specialize=["steps"])
@@ -27,7 +41,10 @@ def forward_kernel(
     checkpoints,
     sizes,
     steps,
-    neuron,
+    decay,
+    threshold,
+    subtracted,
+    max_spikes,
     RESET: tl.constexpr,
     COUNTS: tl.constexpr,
     BITS: tl.constexpr,
@@ -46,34 +63,36 @@ def forward_kernel(
     is loaded while one is computed. With BITS the spikes' last dim holds bytes of eight sequences, and rows of sequences are
     padded to whole bytes.
     """
-    decay, threshold, subtracted, max_spikes = neuron
+    decay = tl.cast(decay, tl.float32)
+    threshold = tl.cast(threshold, tl.float32)
+    subtracted = tl.cast(subtracted, tl.float32)
+    max_spikes = tl.cast(max_spikes, tl.float32)
+
     size = sizes[DIMS - 1]
     if BITS:
         row = (size + 7) // 8
-        index = tiles.indices(sizes, row * 8, DIMS, BLOCK, WIDE)
+        index = indices(sizes, row * 8, DIMS, BLOCK, WIDE)
         mask = (index[0] < sizes[0]) & (index[DIMS - 1] < size)
-        byte_index = tiles.indices(sizes, row, DIMS, BLOCK // 8, WIDE)
+        byte_index = indices(sizes, row, DIMS, BLOCK // 8, WIDE)
         byte_mask = byte_index[0] < (row if DIMS == 1 else sizes[0])
     else:
-        index = tiles.indices(sizes, size, DIMS, BLOCK, WIDE)
+        index = indices(sizes, size, DIMS, BLOCK, WIDE)
         mask = index[0] < sizes[0]
 
-    following = tiles.load_chunk(x, index, mask, 0, steps, DIMS, STEPS)
+    following = load_chunk(x, index, mask, 0, steps, DIMS, STEPS)
     if scale is not None:
-        scale = tiles.load_inner(scale, index, mask, 1.0, DIMS)
+        scale = load_inner(scale, index, mask, 1.0, DIMS)
     if shift is not None:
-        shift = tiles.load_inner(shift, index, mask, 0.0, DIMS)
-    p = tiles.load_inner(state, index, mask, 0.0, DIMS)
+        shift = load_inner(shift, index, mask, 0.0, DIMS)
+    p = load_inner(state, index, mask, 0.0, DIMS)
     leaked = decay * p
     last = p
     for first in range(0, steps, STEPS):
-        xs = tiles.split(following, STEPS)
-        following = tiles.load_chunk(x, index, mask, first + STEPS, steps, DIMS, STEPS)
+        xs = split(following, STEPS)
+        following = load_chunk(x, index, mask, first + STEPS, steps, DIMS, STEPS)
         if checkpoints is not None:
             if first % CHECKPOINT_STEPS == 0:
-                chunk = first // CHECKPOINT_STEPS
-                checkpoint = tiles.places(checkpoints, index, DIMS) + chunk * tl.cast(checkpoints[1], tl.int64)
-                tl.store(checkpoint, last, mask=mask)
+                store_checkpoint(checkpoints, last, index, mask, first // CHECKPOINT_STEPS, DIMS)
         potentials = ()
         spiked = ()
         for k in tl.static_range(STEPS):
@@ -85,14 +104,13 @@ def forward_kernel(
             spiked = spiked + (s,)
             potentials = potentials + (v,)
         if BITS:
-            bytes = tiles.packed(tiles.joined(spiked, STEPS), BLOCK, STEPS)
-            bytes_at = tiles.chunk_places(spikes, byte_index, first, DIMS, STEPS)
-            tl.store(bytes_at, bytes, mask=tiles.chunk_mask(byte_mask, first, steps, STEPS))
+            bytes = packed(joined(spiked, STEPS), BLOCK, STEPS)
+            tl.store(chunk_places(spikes, byte_index, first, DIMS, STEPS), bytes, mask=chunk_mask(byte_mask, first, steps, STEPS))
         else:
-            tiles.store_chunk(spikes, spiked, index, mask, first, steps, DIMS, STEPS)
+            store_chunk(spikes, spiked, index, mask, first, steps, DIMS, STEPS)
         if trace is not None:
-            tiles.store_chunk(trace, potentials, index, mask, first, steps, DIMS, STEPS)
-    tiles.store_inner(final_state, last, index, mask, DIMS)
+            store_chunk(trace, potentials, index, mask, first, steps, DIMS, STEPS)
+    store_inner(final_state, last, index, mask, DIMS)
 
 
 @triton.jit
@@ -100,11 +118,11 @@ def load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps,
     """Everything that the backward pass reads of a chunk, at once: x, gs and gv of its steps, and p before the first."""
     first = chunk * STEPS
     # The last load ahead is of chunk -1, which is not used.
-    before = tiles.places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(checkpoints[1], tl.int64)
+    before = places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(checkpoints[1], tl.int64)
     return (
-        tiles.load_chunk(x, index, mask, first, steps, DIMS, STEPS),
-        tiles.load_chunk(grad_spikes, index, mask, first, steps, DIMS, STEPS),
-        tiles.load_chunk(grad_trace, index, mask, first, steps, DIMS, STEPS),
+        load_chunk(x, index, mask, first, steps, DIMS, STEPS),
+        load_chunk(grad_spikes, index, mask, first, steps, DIMS, STEPS),
+        load_chunk(grad_trace, index, mask, first, steps, DIMS, STEPS),
         tl.load(before, mask=mask),
     )
 
@@ -127,7 +145,10 @@ def backward_kernel(
     sum_by_x,
     sizes,
     steps,
-    neuron,
+    decay,
+    threshold,
+    subtracted,
+    max_spikes,
     slope,
     width,
     RESET: tl.constexpr,
@@ -150,23 +171,29 @@ def backward_kernel(
     Bytes for each element: x, gs and grad_x once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
     bfloat16 parts that add up to grad_x are 6 more, or take its place.
     """
-    decay, threshold, subtracted, max_spikes = neuron
-    index = tiles.indices(sizes, sizes[DIMS - 1], DIMS, BLOCK, WIDE)
+    decay = tl.cast(decay, tl.float32)
+    threshold = tl.cast(threshold, tl.float32)
+    subtracted = tl.cast(subtracted, tl.float32)
+    max_spikes = tl.cast(max_spikes, tl.float32)
+    slope = tl.cast(slope, tl.float32)
+    width = tl.cast(width, tl.float32)
+
+    index = indices(sizes, sizes[DIMS - 1], DIMS, BLOCK, WIDE)
     mask = index[0] < sizes[0]
     chunks = (steps + STEPS - 1) // STEPS
     if AHEAD:
         following = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunks - 1, steps, DIMS, STEPS)
     if scale is not None:
-        scale = tiles.load_inner(scale, index, mask, 1.0, DIMS)
+        scale = load_inner(scale, index, mask, 1.0, DIMS)
     if shift is not None:
-        shift = tiles.load_inner(shift, index, mask, 0.0, DIMS)
+        shift = load_inner(shift, index, mask, 0.0, DIMS)
     if center is not None:
-        center = tiles.load_inner(center, index, mask, 0.0, DIMS)
+        center = load_inner(center, index, mask, 0.0, DIMS)
     if mix is not None:
-        a = tiles.load_inner(mix[0], index, mask, 0.0, DIMS)
-        b = tiles.load_inner(mix[1], index, mask, 0.0, DIMS)
-        c = tiles.load_inner(mix[2], index, mask, 0.0, DIMS)
-    gp = tiles.load_inner(grad_final, index, mask, 0.0, DIMS)
+        a = load_inner(mix[0], index, mask, 0.0, DIMS)
+        b = load_inner(mix[1], index, mask, 0.0, DIMS)
+        c = load_inner(mix[2], index, mask, 0.0, DIMS)
+    gp = load_inner(grad_final, index, mask, 0.0, DIMS)
     errors = tl.zeros((BLOCK,), tl.float32)
     errors_by_x = tl.zeros((BLOCK,), tl.float32)
     for back in range(chunks):
@@ -176,11 +203,11 @@ def backward_kernel(
             following = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk - 1, steps, DIMS, STEPS)
         else:
             chunk_data = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
-        xs = tiles.split(chunk_data[0], STEPS)
+        xs = split(chunk_data[0], STEPS)
         if grad_spikes is not None:
-            grads = tiles.split(chunk_data[1], STEPS)
+            grads = split(chunk_data[1], STEPS)
         if grad_trace is not None:
-            trace_grads = tiles.split(chunk_data[2], STEPS)
+            trace_grads = split(chunk_data[2], STEPS)
         leaked = decay * chunk_data[3]
         potentials = ()
         for k in tl.static_range(STEPS):
@@ -216,9 +243,9 @@ def backward_kernel(
                 out = scale * e
             gradients = (out,) + gradients
         if grad_x is not None:
-            tiles.store_chunk(grad_x, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+            store_chunk(grad_x, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
         if parts is not None:
-            tiles.store_parts(parts, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
-    tiles.store_inner(grad_state, gp, index, mask, DIMS)
-    tiles.store_inner(sum_error, errors, index, mask, DIMS)
-    tiles.store_inner(sum_by_x, errors_by_x, index, mask, DIMS)
+            store_parts(parts, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+    store_inner(grad_state, gp, index, mask, DIMS)
+    store_inner(sum_error, errors, index, mask, DIMS)
+    store_inner(sum_by_x, errors_by_x, index, mask, DIMS)

@@ -170,7 +170,10 @@ def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: Bl
     return {
         "sizes": layout.sizes,
         "steps": steps,
-        "neuron": (float(spec.decay), float(spec.threshold), float(spec.subtracted), float(spec.max_spikes)),
+        "decay": float(spec.decay),
+        "threshold": float(spec.threshold),
+        "subtracted": float(spec.subtracted),
+        "max_spikes": float(spec.max_spikes),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
         "DIMS": len(layout.sizes),

@@ -144,6 +144,11 @@ def joined(columns, STEPS: tl.constexpr):
 
 
 @triton.jit
+def store_checkpoint(tensor, value, index, mask, chunk, DIMS: tl.constexpr):
+    tl.store(places(tensor, index, DIMS) + chunk * tl.cast(tensor[1], tl.int64), value, mask=mask)
+
+
+@triton.jit
 def packed(tile, BLOCK: tl.constexpr, STEPS: tl.constexpr):
     """Bytes [BLOCK / 8, STEPS] from flags [BLOCK, STEPS], the first of eight in the lowest bit."""
     flags = tl.reshape(tile.to(tl.int32), (BLOCK // 8, 8, STEPS))
