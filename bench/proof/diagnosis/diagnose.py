@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.adapters.base.contract import Gradients
+
 from .. import oracle
 from ..judge import Call
 from ..limits import Limits, LimitsByNode
@@ -135,21 +137,16 @@ def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
     hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
     evidence = Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias)
     if call is not None and call.gradients is not None:
-        evidence.gradients = _gradients(layer, call, rows)
+        evidence.gradients = _gradients(layer, call.gradients, rows)
     return evidence
 
 
-def _gradients(layer: Problem, call: Call, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:
     """The framework's gradients of a network of one layer, as far as the neurons `rows` decide them."""
-    gradients, linears = call.gradients, list(layer.parameters)
-    if gradients is None:
-        return {}
-    by_name = {}
-    for name, array in gradients.parameters[linears[0]].items() if linears else ():
-        if array is not None:
-            by_name[name] = array[rows]
+    given = ((name, array) for node in layer.parameters for name, array in gradients.parameters[node].items())
+    by_name = {name: array[rows] for name, array in given if array is not None}
     judged = layer.network.shapes[layer.last][0] if layer.rows is None else len(layer.rows)
-    if gradients.input is not None and not linears:
+    if gradients.input is not None and not layer.parameters:
         by_name["input"] = gradients.input[:, :, rows]
     elif gradients.input is not None and len(rows) == judged:
         by_name["input"] = gradients.input
