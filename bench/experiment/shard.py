@@ -8,7 +8,8 @@ from typing import Any
 from snnbench.adapters.base.case import Case
 
 from ..mistakes import ConfigError
-from .order import GROWING, estimate_seconds
+from .order import estimate_seconds
+from .pruning import GROWING
 
 
 @dataclass(frozen=True)

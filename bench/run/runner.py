@@ -13,7 +13,8 @@ from .. import __version__
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
-from ..experiment.order import dominated, order
+from ..experiment.order import order
+from ..experiment.pruning import dominated
 from ..files import write_atomically
 from ..machine.facts import machine_facts
 from ..machine.monitor import Monitor, reader_of

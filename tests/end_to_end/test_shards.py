@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from snnbench.adapters.base.case import Case
-from snnbench.experiment.order import GROWING
+from snnbench.experiment.pruning import GROWING
 from snnbench.experiment.shard import Shard, parse_shard
 from snnbench.mistakes import ConfigError
 from snnbench.report.files import read_results, write_report

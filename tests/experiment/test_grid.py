@@ -9,7 +9,8 @@ from snnbench.adapters.base.case import Case
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment
 from snnbench.experiment.grid import expand, resolve_framework, select
-from snnbench.experiment.order import dominated, estimate_seconds, order
+from snnbench.experiment.order import estimate_seconds, order
+from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
 from snnbench.workloads import WORKLOADS, workload_of
