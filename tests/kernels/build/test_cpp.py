@@ -16,7 +16,7 @@ ANSWER = 'extern "C" int answer() { return 41 + ONE; }\n'
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
     """An empty cache folder, and empty caches in memory, before and after the test."""
-    remembered = (cpp.compiler, cpp.unusable, cpp.library, cpp_launch._compiled, backends.unavailable)
+    remembered = (cpp.compiler, cpp.unusable, cpp.library, backends.unavailable)
 
     def forget():
         cpp_launch._plans.clear()
@@ -90,7 +90,6 @@ def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
     contracted = tuple(flag.replace("contract=off", "contract=fast") for flag in cpp.FLAGS)
     monkeypatch.setattr(cpp, "FLAGS", (*contracted, "-mfma"))
     cpp_launch._plans.clear()
-    cpp_launch._compiled.cache_clear()
     cpp.library.cache_clear()
     assert traces_differ()
 
