@@ -94,12 +94,9 @@ class LavaDl(TorchAdapter):
         return TimeLast(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
 
     def layer(self, spec, inputs, outputs, bias, construction):
-        slayer = self.prepared(spec)
-        if construction == "quantised":
-            block = slayer.block.cuba.Dense(self.parameters_of(spec, _scale(inputs)), inputs, outputs, delay_shift=False)
-        else:
-            block = slayer.block.cuba.Dense(self.parameters_of(spec), inputs, outputs, pre_hook_fx=None, delay_shift=False)
-        return _with_bias(block, outputs, bias)
+        scale, hook = (_scale(inputs), {}) if construction == "quantised" else (EXACT, {"pre_hook_fx": None})
+        dense = self.prepared(spec).block.cuba.Dense
+        return _with_bias(dense(self.parameters_of(spec, scale), inputs, outputs, delay_shift=False, **hook), outputs, bias)
 
     def parameters(self, layer):
         return layer.inner.synapse.weight, layer.inner.synapse.bias

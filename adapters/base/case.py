@@ -9,11 +9,7 @@ from typing import Any
 from snnbench.kernels.spec import NeuronSpec
 
 PHASES = ("forward", "backward", "step", "inference")
-
-
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
-
-
 INPUTS = ("spikes", "dense")
 
 IN_EVERY_CASE = (

@@ -24,8 +24,9 @@ def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
     drivers = {"torch_program.py", "torch_network.py", "torch_compile.py", "torch_graph.py", "time_loop.py"}
     assert drivers <= files or {"jax_program.py", "jax_network.py"} <= files
     others = {registry.BUILT_IN[other].partition(":")[0].rpartition(".")[2] + ".py" for other in registry.BUILT_IN}
-    bases = {"sinabs-exodus": {"sinabs.py"}, "spikingjelly-cupy": {"spikingjelly.py"}}.get(name, set())
-    assert len(files & others) == 1 + len(bases) and bases <= files, "of other frameworks only what it is derived from"
+    bases = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly.py", "rockpool-exodus": "rockpool.py"}
+    shared = {bases[name]} if name in bases else set()
+    assert len(files & others) == 1 + len(shared) and shared <= files, "of other frameworks only what it builds on"
 
 
 @pytest.mark.parametrize(("name", "base"), DERIVED.items())

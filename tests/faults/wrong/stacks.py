@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import torch
+from state import FromState
 
 from snnbench.adapters.base.torch_program import TorchProgram
 from snnbench.adapters.torch_loop import TorchLoop
@@ -41,23 +42,9 @@ class SecondCarriesOver(TorchLoop):
 
     def modules(self, case, network):
         modules = super().modules(case, network)
-        modules[SECOND].neuron = Carried(case.neuron, modules[SECOND].neuron)
+        start = lambda after: 0.0 if after is None else after
+        modules[SECOND].neuron = FromState(case.neuron, modules[SECOND].neuron, start)
         return modules
-
-
-class Carried(torch.nn.Module):
-    def __init__(self, spec, right):
-        super().__init__()
-        self.spec, self.right, self.after = spec, right, 0.0
-
-    def forward(self, currents):
-        start, v = self.after, self.after
-        spikes = self.right(torch.cat([currents[:1] + self.spec.decay * start, currents[1:]]))
-        for current, s in zip(currents.detach(), spikes.detach(), strict=True):
-            v = self.spec.decay * v + current
-            v = {"soft": v - self.spec.threshold * s, "hard": v * (1 - s), "none": v}[self.spec.reset]
-        self.after = v
-        return spikes
 
 
 class Exchanged(TorchProgram):
