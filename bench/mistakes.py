@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
+DEVICE = r"^(cpu|cuda(:\d+)?)$"
 
 
 class ConfigError(Exception):
@@ -31,7 +32,7 @@ def wanted(first: dict[str, Any]) -> str:
     if kind == "string_pattern_mismatch":
         return {
             FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
-            r"^(cpu|cuda(:\d+)?)$": "must be 'cpu', 'cuda' or 'cuda:0'",
+            DEVICE: "must be 'cpu', 'cuda' or 'cuda:0'",
         }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
     return {
         "greater_than": f"must be above {context.get('gt')}",

@@ -23,11 +23,12 @@ IN_EVERY_CASE = (
     "batch",
     "precision",
     "input",
+    "input_grad",
     "seed",
 )
 """Fields that mean something for every workload."""
 
-NETWORK_AXES = ("layers", "neurons", "bias", "input_grad")
+NETWORK_AXES = ("layers", "neurons", "bias")
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
 
 

@@ -15,8 +15,6 @@ Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
 Part = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
-
-
 Execute = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
 
 

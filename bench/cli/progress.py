@@ -6,6 +6,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from snnbench.adapters.base.case import full_name
+
 from .. import units
 from ..records.rows import Row
 from ..run.runner import Finished
@@ -53,8 +55,7 @@ def ending_of(finished: Finished) -> str:
     """One line: the case, its round, and how it ended."""
     record = finished.record
     case = record.typed_case
-    sizes = f"N={case.neurons} T={case.time_steps} {case.precision}"
-    what = f"{case.framework_variant} {case.neuron.label()} {sizes} round {record.round + 1}"
+    what = f"{full_name(case)} round {record.round + 1}"
     step = Row(case, [record]).median("step", "wall")
     outcome = record.status + (f", step {units.seconds(step)}" if step else "")
     reason = f": {record.reason}" if record.reason else ""

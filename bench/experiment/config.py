@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..mistakes import FRAMEWORK, ConfigError, nearest, shown, wanted
+from ..mistakes import DEVICE, FRAMEWORK, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
@@ -30,7 +30,7 @@ Count = Annotated[int, Field(strict=True, gt=0)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
-Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+Device = Annotated[str, Field(pattern=DEVICE)]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
     NeuronSpec | Native,

@@ -13,7 +13,7 @@ from snnbench.adapters.base.contract import Adapter, FixedPoint, Program, Unsupp
 from snnbench.adapters.base.network import Network
 
 from ..cores import usable_cores
-from ..workloads import WORKLOADS, Workload
+from ..workloads import Workload, one_layer, workload_of
 from .calibration import calibrate
 from .diagnosis.diagnose import diagnose
 from .judge import Call, Verdict, judge
@@ -120,9 +120,8 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
         yield own
         return
     if not is_chain(own[2]):
-        layer = WORKLOADS["linear-lif"]
-        changed = layer.small_case(replace(case, workload=layer.name, layers=1, bias=True, precision="fp32"))
-        yield "one layer, fp32, spikes", changed, layer.network(changed)
+        layer = one_layer(case)
+        yield "one layer, fp32, spikes", layer, workload_of(layer).network(layer)
     if fixed:
         for kind in dict.fromkeys(["spikes", case.input]):
             yield small(f"{fixed.exact}, {kind}", kind, construction=fixed.exact, precision="fp32")

@@ -3,7 +3,7 @@
 from snnbench.adapters.base.case import Case
 
 from .lif import lif
-from .linear_lif import linear_lif
+from .linear_lif import linear_lif, one_layer
 from .workload import Workload
 
 WORKLOADS: dict[str, Workload] = {each.name: each for each in (linear_lif, lif)}
@@ -14,4 +14,4 @@ def workload_of(case: Case) -> Workload:
     return WORKLOADS[case.workload]
 
 
-__all__ = ["WORKLOADS", "Workload", "workload_of"]
+__all__ = ["WORKLOADS", "Workload", "one_layer", "workload_of"]

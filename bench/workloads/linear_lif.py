@@ -1,5 +1,7 @@
 """`linear-lif`: layers of a linear and a neuron, all of one width."""
 
+from dataclasses import replace
+
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 
@@ -8,7 +10,7 @@ from .workload import workload
 
 @workload(
     "linear-lif",
-    axes=("layers", "neurons", "bias", "input_grad"),
+    axes=("layers", "neurons", "bias"),
     small={"time_steps": 37, "batch": 3, "neurons": 97},
     most={"neurons": 2048},
 )
@@ -21,3 +23,8 @@ def linear_lif(case: Case) -> Network:
         nodes += [linear, neuron]
         before = neuron.name
     return Network((case.neurons,), tuple(nodes))
+
+
+def one_layer(case: Case) -> Case:
+    """The neuron of `case` behind one linear, at the small odd sizes in fp32: what proves the neuron of a network."""
+    return linear_lif.small_case(replace(case, workload=linear_lif.name, layers=1, bias=True, precision="fp32"))

@@ -18,6 +18,7 @@ from snnbench.kernels.spec import NEURONS
 WRONGS = tomllib.loads((WRONG / "faults.toml").read_text())["networks"]
 SIZES = {"contract": {"time_steps": 5, "batch": 3}, "recurrent": {"time_steps": 37, "batch": 3}}
 SIZES["potentials"] = SIZES["recurrent"]
+KINDS = ("recurrent", "potentials")
 
 
 @pytest.mark.frameworks
@@ -35,27 +36,26 @@ def test_a_network_of_all_kinds_is_the_same_with_every_framework(name):
     assert set(proof.stages[-1].verdict.errors) == {"weight", "bias", "input"}
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "potentials"])
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, entry in HERE.items() for kind in KINDS if entry.get(kind)])
 def test_recurrent_neurons_and_potentials_are_proved(name, kind):
     proof = proof_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
     assert proof.passed, proof.reason
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", [name for name in HERE if name not in ("torch", "jax")])
-def test_others_refuse_potentials_and_what_does_not_fit_into_their_loop(name):
-    adapter = adapter_of(name)
-    potentials = case_of(name, workload="potentials", **SIZES["potentials"])
-    assert refusal_of(adapter, potentials) == f"{name} is not offered here with neurons that hand out potentials"
-    recurrent = case_of(name, workload="recurrent", **SIZES["recurrent"])
-    if on_jax(name):
-        assert refusal_of(adapter, recurrent) == f"{name} is not offered here with a recurrent linear inside the time loop"
-    elif name in ("fused", "rockpool"):
-        with pytest.raises(Unsupported, match="no recurrent linear fits into its loop"):
-            adapter.program(recurrent, network_of(recurrent))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name, entry in HERE.items() for kind in ("recurrent", "potentials") if not entry.get(kind)],
+)
+def test_others_refuse_them_in_a_sentence(name, kind):
+    adapter, case = adapter_of(name), case_of(name, workload=kind, **SIZES[kind])
+    offered = {"potentials": "neurons that hand out potentials", "recurrent": "a recurrent linear inside the time loop"}[kind]
+    if refusal := refusal_of(adapter, case):
+        assert refusal == f"{name} is not offered here with {offered}"
     else:
-        assert proof_of(adapter, recurrent).passed
+        with pytest.raises(Unsupported, match="no recurrent linear fits into its loop"):
+            adapter.program(case, network_of(case))
 
 
 @pytest.mark.parametrize(("network", "fault"), [(name, fault) for name, faults in WRONGS.items() for fault in faults])

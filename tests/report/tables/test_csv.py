@@ -19,7 +19,7 @@ def text() -> str:
 
 
 def test_the_golden_records_give_the_golden_table():
-    """Whoever changes a column changes that file, on purpose: `python tests/report/tables/test_csv.py` writes it anew."""
+    """A change of a column changes that file on purpose: `PYTHONPATH=tests python tests/report/tables/test_csv.py` writes it."""
     assert text() == (GOLDEN / "results-1.csv").read_text()
 
 
