@@ -13,7 +13,6 @@ from snnbench.proof import oracle
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.problem import alone, is_chain, places, problem_id, scaled_nodes
 from snnbench.proof.rounding import round_to
-from snnbench.workloads import WORKLOADS
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
@@ -151,21 +150,6 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
 )
 def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):
     assert problem_id(case) == known
-
-
-def test_wide_stacks_are_proved_at_2048():
-    wide, proved = Case("any", neurons=4096), WORKLOADS["linear-lif"].proved_case
-    assert proved(wide) == wide
-    assert proved(replace(wide, layers=2)).neurons == 2048
-    assert proved(replace(wide, layers=2, neurons=100)).neurons == 100
-    alone = replace(wide, workload="lif")
-    assert WORKLOADS["lif"].proved_case(alone) == alone
-
-
-@pytest.mark.parametrize("workload", ["linear-lif", "lif"])
-def test_every_proof_begins_at_37_steps_3_items_and_97_neurons(workload):
-    small = WORKLOADS[workload].small_case(Case("any", workload=workload, neurons=4096, input="dense"))
-    assert (small.time_steps, small.batch, small.neurons, small.input) == (37, 3, 97, "spikes")
 
 
 # -- networks -----------------------------------------------------------------------------------------------------
