@@ -50,6 +50,8 @@ class LavaDl(TorchAdapter):
             return "CUBA fires once a step"
         if (spec.decay * 4096) % 1 or spec.decay == 1:
             return "CUBA's decay is a multiple of 1/4096 below 1"
+        if case.construction == "quantised" and case.neurons is None:
+            return "quantised takes the scale of its weights from the width that all layers share, and this network has none"
         scale = EXACT if case.construction == "default" else _scale(case.neurons)
         if (spec.threshold * scale) % 1 or spec.threshold > 32:
             return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
