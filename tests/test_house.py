@@ -30,8 +30,8 @@ OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "kernels.wo
 PLAIN = {"kernels.spec", "kernels.surrogates", "kernels.work"}
 """Modules that import the standard library and each other only."""
 
-MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 19_500
-"""Of a file all lines count, of the product those that are not blank."""
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 20_600
+"""Rooms of the house, lines of a file, lines of the three packages: all lines count."""
 
 
 def module_of(path: Path, root: Path) -> str:
@@ -166,7 +166,7 @@ def test_every_room_has_a_floor_and_there_are_few():
 def test_no_file_is_long():
     assert too_long(ROOT) == []
     product = [path for path in written(ROOT) if path.relative_to(ROOT).parts[0] != "tests"]
-    assert sum(1 for path in product for line in path.read_text().splitlines() if line.strip()) <= MOST_PRODUCT_LINES
+    assert sum(len(path.read_text().splitlines()) for path in product) <= MOST_PRODUCT_LINES
 
 
 def test_every_package_is_installed_and_typed():
