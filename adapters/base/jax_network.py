@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +10,6 @@ import numpy as np
 
 from .case import Case
 from .network import INPUT, Network, Node
-
-if TYPE_CHECKING:
-    from .jax_adapter import JaxAdapter
 
 Value = Any
 """A JAX array (T, B, *features)."""
@@ -40,7 +37,7 @@ class JaxPart:
 
 
 class JaxNetwork:
-    def __init__(self, adapter: "JaxAdapter", case: Case, network: Network, dtype: Any) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network, dtype: Any) -> None:
         self.adapter, self.case, self.network, self.dtype = adapter, case, network, dtype
         self.scale = adapter.scale_of(case)
         self.scaled_in_call = network.scaled_in_call(self.scale)

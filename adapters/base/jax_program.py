@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,6 @@ from .case import Case
 from .contract import Array, Gradients, MemoryProbe, Parameters, Program
 from .jax_network import JaxNetwork, Own, Statistics, Value
 from .network import INPUT, Network
-
-if TYPE_CHECKING:
-    from .jax_adapter import JaxAdapter
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
 
@@ -36,7 +33,7 @@ class JaxResult:
 
 
 class JaxProgram(Program):
-    def __init__(self, adapter: "JaxAdapter", case: Case, network: Network) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]

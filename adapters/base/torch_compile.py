@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,9 +20,6 @@ from .network import Network
 from .time_loop import State, TimeLoop
 from .torch_network import TorchNetwork
 from .torch_program import TorchProgram, TorchResult
-
-if TYPE_CHECKING:
-    from .torch_adapter import TorchAdapter
 
 LONGEST_WHOLE, CHUNK = 50, 20
 """Time steps up to which a network is compiled in one piece, and the length of the chunks above: loops are unrolled, and
@@ -40,7 +37,7 @@ class CompiledProgram(TorchProgram):
     stands between them by itself, linear layers in front of a loop not at all; a network without such a loop is compiled whole,
     however long it is."""
 
-    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         # Else the ninth variant of a function, and with a graph break functions are shared, would silently run eagerly.
         torch._dynamo.config.recompile_limit = MOST_VARIANTS

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,9 +13,6 @@ from .case import Case
 from .contract import Unsupported
 from .network import Network
 from .torch_program import TorchProgram, TorchResult
-
-if TYPE_CHECKING:
-    from .torch_adapter import TorchAdapter
 
 WARM_UPS = 3
 """Calls before a capture: libraries choose their algorithms and allocate their workspaces, which a capture may not do."""
@@ -30,7 +27,7 @@ class GraphProgram(TorchProgram):
     writes: overwritten at each replay, never added to.
     """
 
-    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}
         self.inputs: dict[str, Tensor] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,6 @@ from .case import Case
 from .contract import Unsupported
 from .network import INPUT, Network, Node
 from .time_loop import State, TimeLoop
-
-if TYPE_CHECKING:
-    from .torch_adapter import TorchAdapter
-
 
 Kind = TypeVar("Kind", bound=nn.Module)
 
@@ -99,7 +95,7 @@ class Part:
 class TorchNetwork(nn.Module):
     """The parts of a network in the order of its nodes. `dtype` is what a part is given; None: autocast decides."""
 
-    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         super().__init__()
         self.adapter, self.network = adapter, network
         self.dtype: torch.dtype | None = None
@@ -147,7 +143,8 @@ class TorchNetwork(nn.Module):
             module = module.linear
         if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
             return module.weight, module.bias
-        return self.adapter.parameters(module)
+        weight, bias = self.adapter.parameters(module)
+        return weight, bias
 
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
         """The module that keeps the running statistics of every norm."""

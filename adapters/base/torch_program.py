@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +16,6 @@ from .modes import COMPILE_MODES
 from .network import INPUT, Network
 from .torch_network import TorchNetwork
 from .torch_state import STEPS, state_dtype
-
-if TYPE_CHECKING:
-    from .torch_adapter import TorchAdapter
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
@@ -33,7 +30,7 @@ class TorchResult:
 
 
 class TorchProgram(Program):
-    def __init__(self, adapter: "TorchAdapter", case: Case, network: Network) -> None:
+    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
         self.dtype = DTYPES[case.precision]
