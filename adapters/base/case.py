@@ -31,6 +31,9 @@ IN_EVERY_CASE = (
 NETWORK_AXES = ("layers", "neurons", "bias")
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
 
+SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L"}
+"""Fields that are counts, each with its letter: along them a case only gets bigger."""
+
 
 @dataclass(frozen=True)
 class Native:
@@ -133,8 +136,7 @@ def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) 
 
 def sizes(case: Case) -> str:
     """The sizes that a case has, in short: `N=256 T=50 B=16 L=1`."""
-    named = {"N": case.neurons, "T": case.time_steps, "B": case.batch, "L": case.layers}
-    return " ".join(f"{letter}={size}" for letter, size in named.items() if size is not None)
+    return " ".join(f"{letter}={size}" for name, letter in SIZES.items() if (size := getattr(case, name)) is not None)
 
 
 def full_name(case: Case) -> str:

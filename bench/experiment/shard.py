@@ -5,11 +5,10 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import SIZES, Case
 
 from ..mistakes import ConfigError
 from .order import estimate_seconds
-from .pruning import GROWING
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Shard:
         """
         families: dict[Case, list[Case]] = defaultdict(list)
         for case in cases:
-            smallest: dict[str, Any] = dict.fromkeys(GROWING, 1)
+            smallest: dict[str, Any] = dict.fromkeys(SIZES, 1)
             families[replace(case, **smallest)].append(case)
         if self.count > len(families):
             together = "cases that differ in size only stay together"

@@ -12,7 +12,7 @@ from ..executors.launch import launch_apart
 from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
-from ..worker.task import Inquiry, Task
+from ..worker.task import Inquiry
 from ..workloads import WORKLOADS, workload_of
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
@@ -87,7 +87,6 @@ def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
     case = planned.case
     if planned.status:
         return Checked(case, planned.status, planned.reason)
-    task = Task(case, planned.adapter.reference)
-    outcome = launch_apart("prove", task.as_dict(), case.device, timeout, planned.home.executor)
+    outcome = launch_apart("prove", planned.task().as_dict(), case.device, timeout, planned.home.executor)
     ended = verdict(outcome, case.device)
     return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})

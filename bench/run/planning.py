@@ -10,13 +10,13 @@ from ..environments.inventory import Home, Inventory, take_inventory
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from ..experiment.config import Experiment, check_reference, load_config
+from ..experiment.config import Experiment, Measure, check_reference, load_config
 from ..experiment.grid import expand, points, select
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
 from ..records.store import ResultFolder
-from ..worker.task import Inquiry
+from ..worker.task import Inquiry, Task
 
 
 class Where(StrEnum):
@@ -39,6 +39,11 @@ class PlannedCase:
     @property
     def id(self) -> str:
         return self.case.id
+
+    def task(self, how: Measure = Measure(), round: int = 0, own_run: Path = Path(), proved_run: Path = Path()) -> Task:
+        """The job of a worker that proves this case and measures it as `how` says."""
+        settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
+        return Task(self.case, self.adapter.reference, round, *settings, own_run, proved_run)
 
 
 @dataclass
@@ -82,10 +87,12 @@ def load_plan(
         if where is Where.LOCAL:
             raise
         raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
-    for adapter in inventory.adapters.values():  # an adapter named on the command line is meant to run
-        named = {text.partition(":")[0] for text in experiment.grid.framework}
-        if adapter.reference in given and not named & {adapter.name, "all"}:
-            experiment.grid.framework.append(adapter.name)
+    frameworks = experiment.grid.framework
+    asked = {text.partition(":")[0] for text in frameworks}
+    # An adapter named on the command line is meant to run.
+    more = [each.name for each in inventory.adapters.values() if each.reference in given and not asked & {each.name, "all"}]
+    grid = experiment.grid.model_copy(update={"framework": frameworks + more})
+    experiment = experiment.model_copy(update={"grid": grid})
     cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if not planned:

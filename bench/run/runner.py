@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
-from ..worker.task import Task
 from ..workloads import workload_of
 from .done import Done
 from .outcome import last_line, verdict
@@ -119,13 +118,11 @@ class Runner:
             self.null_s[executor] = self._launch("null", {}, case.device, executor).duration_s
         free_runs = []
         for wanted in (case, workload_of(case).proved_case(case)):
-            path, outcome = self._free_run(wanted)
+            path, outcome = self._free_run(replace(planned, case=wanted))
             if failure := self.failed_oracles.get(path):
                 return self._write(planned, round, started, failure, outcome)
             free_runs.append(path)
-        how = self.measure
-        settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
-        task = Task(case, planned.adapter.reference, round, *settings, *free_runs)
+        task = planned.task(self.measure, round, *free_runs)
         with Monitor(reader_of(case.device)) as monitor:
             try:
                 outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
@@ -136,12 +133,12 @@ class Runner:
             monitor.note_worker(outcome.cpu_seconds)
         return self._write(planned, round, started, verdict(outcome, case.device), outcome, monitor.facts)
 
-    def _free_run(self, case: Case) -> tuple[Path, Outcome]:
+    def _free_run(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""
-        path = self.folder.problems / f"{problem_id(case)}.npz"
+        path = self.folder.problems / f"{problem_id(planned.case)}.npz"
         if path.exists() or path in self.failed_oracles:
             return path, Outcome()
-        outcome = self._launch("free", {"case": case.as_dict(), "path": str(path)}, "cpu", self.plan.executor)
+        outcome = self._launch("free", planned.task(own_run=path).as_dict(), "cpu", self.plan.executor)
         if not path.exists():
             ended = verdict(outcome, "cpu")
             reason = f"the oracle of this problem failed: {ended['reason']} {last_line(outcome)}"

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
-
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 from .task import Inquiry, Task
 
@@ -61,7 +59,8 @@ def prove(job: Job, emit: Emit) -> None:
 def free(job: Job, emit: Emit) -> None:
     from ..proof.free_run import write_free_run
 
-    write_free_run(Case.from_dict(job["case"]), Path(job["path"]))
+    task = Task.from_dict(job)
+    write_free_run(task.case, task.own_run)
 
 
 def ceilings(job: Job, emit: Emit) -> None:

@@ -13,20 +13,20 @@ class Task:
 
     `threads` are the cores to use (0: all), `budget_s` the seconds of timing of all `phases` together, `rel_ci` the relative
     width of a confidence interval at which sampling stops; `timed` is false for a case that is only proved and weighed.
-    `own_run` and `proved_run` are files with the oracle's free run, of the case and of the size at which it is proved. A task
-    that is only to prove needs neither.
+    `own_run` and `proved_run` are files with the oracle's free run, of the case and of the size at which it is proved: a task
+    that is only to prove needs neither, and one that is only to make such a file has it as `own_run`.
     """
 
     case: Case
     reference: str
-    round: int = 0
-    threads: int = 0
-    phases: tuple[str, ...] = PHASES
-    budget_s: float = 60.0
-    rel_ci: float = 0.01
-    timed: bool = True
-    own_run: Path = Path()
-    proved_run: Path = Path()
+    round: int
+    threads: int
+    phases: tuple[str, ...]
+    budget_s: float
+    rel_ci: float
+    timed: bool
+    own_run: Path
+    proved_run: Path
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""

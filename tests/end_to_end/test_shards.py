@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from snnbench.adapters.base.case import Case
-from snnbench.experiment.pruning import GROWING
+from snnbench.adapters.base.case import SIZES, Case
 from snnbench.experiment.shard import Shard, parse_shard
 from snnbench.mistakes import ConfigError
 from snnbench.report.files import read_results, write_report
@@ -34,7 +33,7 @@ def test_parts_are_the_whole_once_and_keep_its_order(count):
 
 def test_cases_that_can_prune_each_other_stay_together():
     parts = [Shard(index, 3).of(cases()) for index in (1, 2, 3)]
-    homes = [{replace(case, **dict.fromkeys(GROWING, 1)) for case in part} for part in parts]
+    homes = [{replace(case, **dict.fromkeys(SIZES, 1)) for case in part} for part in parts]
     assert not any(homes[a] & homes[b] for a in range(3) for b in range(a))
 
 

@@ -159,7 +159,7 @@ def test_an_unknown_framework_or_variant_is_named(text, words):
 def test_a_bigger_case_of_the_same_kind_is_dominated():
     failed = [(Case("torch", neurons=97, time_steps=37, batch=3), "oom_host")]
     bigger = Case("torch", neurons=97, time_steps=51, batch=3)
-    assert "neurons = 97, time_steps = 37, batch = 3 ended as oom_host" in dominated(bigger, failed)
+    assert "N=97 T=37 B=3 L=1 ended as oom_host" in dominated(bigger, failed)
     assert dominated(failed[0][0], failed) is None, "a case does not rule itself out"
     assert dominated(replace(bigger, batch=2), failed) is None, "smaller along one axis"
     assert dominated(replace(bigger, framework="norse"), failed) is None
@@ -179,7 +179,7 @@ def test_axes_that_a_workload_does_not_have_are_absent_and_not_invented():
 def test_a_case_without_some_axes_is_dominated_along_the_others():
     small = NARROW.canonical(Case("torch", workload="narrow", batch=3))
     reason = dominated(replace(small, batch=5), [(small, "timeout")])
-    assert reason == "the smaller case neurons = 256, time_steps = 50, batch = 3 ended as timeout"
+    assert reason == "the smaller case N=256 T=50 B=3 ended as timeout"
 
 
 def test_an_estimate_grows_with_rounds_and_budget():
