@@ -100,13 +100,11 @@ def outliers(samples) -> int:
 
 def power_law(sizes, times) -> float:
     """The exponent p of the line t = c·n^p that lies closest to the points in logarithms (least squares)."""
-    return float(np.polyfit(np.log(np.asarray(sizes, dtype=float)), np.log(np.asarray(times, dtype=float)), 1)[0])
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
 def crossing(sizes, first, second) -> tuple[float, float]:
     """(size, time) where two power laws meet, each through its times at the two `sizes`. They must not be parallel."""
-    x = np.log(np.asarray(sizes, dtype=float))
-    gap = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
+    size, time, gap = np.log(sizes), np.log(first), np.log(first) - np.log(second)
     share = gap[0] / (gap[0] - gap[1])
-    time = np.log(first[0]) + share * (np.log(first[1]) - np.log(first[0]))
-    return float(np.exp(x[0] + share * (x[1] - x[0]))), float(np.exp(time))
+    return float(np.exp(size[0] + share * (size[1] - size[0]))), float(np.exp(time[0] + share * (time[1] - time[0])))

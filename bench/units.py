@@ -3,22 +3,14 @@
 
 def seconds(value: float | None) -> str:
     """Three significant digits with a fitting unit: `1.23 ms`."""
-    if value is None:
-        return ""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if value >= size:
-            return f"{_three(value / size)} {unit}"
-    return f"{_three(value / 1e-9)} ns"
+    return "" if value is None else _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9})
 
 
 def size(value: float | None) -> str:
     """Bytes with a binary unit: `12.3 MiB`."""
-    if value is None:
-        return ""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= factor:
-            return f"{_three(value / factor)} {unit}"
-    return f"{value:.0f} B"
+    if value is None or value < 2**10:
+        return "" if value is None else f"{value:.0f} B"
+    return _scaled(value, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
 
 
 def duration(value: float) -> str:
@@ -42,5 +34,9 @@ def error(value: float | None) -> str:
     return "" if value is None else "0" if value == 0 else f"{value:.1e}"
 
 
-def _three(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def _scaled(value: float, units: dict[str, float]) -> str:
+    """In the first of `units`, the largest first, of which `value` is at least one; otherwise in the last."""
+    unit = next((name for name, factor in units.items() if value >= factor), [*units][-1])
+    number = value / units[unit]
+    digits = 0 if number >= 100 else 1 if number >= 10 else 2
+    return f"{number:.{digits}f} {unit}"

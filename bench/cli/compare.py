@@ -1,5 +1,6 @@
 """`snnbench compare`: is this result set worse than that one?"""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,7 @@ def compare(
         sets.append(results.rows)
     comparison = compare_rows(sets[0], sets[1], factor, relative)
     if as_json:
-        print_json(comparison.as_dict())
+        print_json(asdict(comparison))
     else:
         _print(comparison)
     if not comparison.cases:

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -45,9 +44,6 @@ class Comparison:
     def any(self, verdict: str) -> bool:
         return any(finding.verdict == verdict for finding in self.findings)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def compare(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
     """Cases are joined by their id. `factor` overrides the one of SAME_MACHINE or OTHER_MACHINE. Raises ConfigError.
@@ -65,18 +61,18 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
     missing = [row for row in base if _key(row, same_machine) not in by_key]
     comparison.findings += [_finding(row, "case", row.status, "missing", "worse") for row in missing]
     for old, now in pairs:
-        comparison.findings += [*_statuses(old, now), *_memory(old, now), *_lost_time(old, now)]
+        comparison.findings += [*_endings(old, now), *_memory(old, now)]
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
     changes = [(pair, _change(*pair)) for pair in timed] if same_machine else _relative_changes(timed)
     comparison.timed = len(changes)
     limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
     for (old, now), change in changes:
-        if verdict := _verdict(change, limit):
-            before, after = (units.seconds(row.estimates["step"].median) for row in (old, now))
+        middle, (low, high) = np.median(change), np.quantile(change, [0.025, 0.975])
+        if not 1 / limit <= middle <= limit:
+            verdict = "ambiguous" if low <= 1 <= high else "worse" if middle > 1 else "better"
             what = "step" if same_machine else "step, relative to the others"
-            low, high = np.quantile(change, [0.025, 0.975])
-            text = f"×{np.median(change):.2f} ({low:.2f} to {high:.2f}), {after}"
-            comparison.findings.append(_finding(old, what, before, text, verdict))
+            text = f"×{middle:.2f} ({low:.2f} to {high:.2f}), {_step_time(now)}"
+            comparison.findings.append(_finding(old, what, _step_time(old), text, verdict))
     return comparison
 
 
@@ -92,7 +88,11 @@ def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
     return Finding(full_name(row.case), what, base, new, verdict)
 
 
-def _statuses(old: Row, now: Row) -> Iterator[Finding]:
+def _step_time(row: Row) -> str:
+    return units.seconds(row.estimates["step"].median)
+
+
+def _endings(old: Row, now: Row) -> Iterator[Finding]:
     if old.status != now.status:
         worse = STATUSES.index(now.status) > STATUSES.index(old.status)
         ending = now.status + (f": {now.reason}" if now.reason else "")
@@ -100,12 +100,8 @@ def _statuses(old: Row, now: Row) -> Iterator[Finding]:
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
         yield _finding(old, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
-
-
-def _lost_time(old: Row, now: Row) -> Iterator[Finding]:
-    """A case that ended and was proved as before, and has lost its step time."""
-    if old.rankable and now.status == old.status and now.proved and not now.rankable:
-        yield _finding(old, "step", units.seconds(old.estimates["step"].median), "no time", "worse")
+    elif old.rankable and not now.rankable:  # ended and proved as before, and has lost its step time
+        yield _finding(old, "step", _step_time(old), "no time", "worse")
 
 
 def _memory(old: Row, now: Row) -> Iterator[Finding]:
@@ -137,13 +133,3 @@ def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row
             drawn = [np.log(_change(*pair)) for pair in group]
             changes += [(pair, np.exp(one - np.mean(drawn, axis=0))) for pair, one in zip(group, drawn, strict=True)]
     return changes
-
-
-def _verdict(change: np.ndarray, limit: float) -> str | None:
-    """Worse or better if the middle is beyond the limit and the 95 % interval excludes 1."""
-    middle, (low, high) = np.median(change), np.quantile(change, [0.025, 0.975])
-    if middle > limit:
-        return "worse" if low > 1 else "ambiguous"
-    if middle < 1 / limit:
-        return "better" if high < 1 else "ambiguous"
-    return None

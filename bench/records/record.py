@@ -90,3 +90,8 @@ class Record(BaseModel):
     @property
     def typed_case(self) -> Case:
         return Case.from_dict(self.case)
+
+    def samples(self, phase: str) -> Samples | None:
+        """The samples of a phase, if it was timed."""
+        part = self.parts.get(phase)
+        return part.samples if part else None

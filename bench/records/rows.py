@@ -12,7 +12,7 @@ from ..machine.monitor import slowed
 from ..proof.stage_names import OWN_SIZE
 from ..stats import Estimate, drift, estimate, outliers
 from ..status import worst
-from .record import Record, Samples
+from .record import Record
 
 VARIANT = ("framework", "construction", "mode")
 """Fields of a case that say who computes it, and not what."""
@@ -29,9 +29,13 @@ class Row:
     rank: int | None = None
     ratio: float | None = None
     """Step time over the best step time of the same group; None if the row may not be ranked."""
-    estimates: dict[str, Estimate] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """The published time of each phase that has samples."""
+        return {phase: estimate(rounds) for phase in PHASES if (rounds := self.rounds_of(phase))}
 
     @cached_property
     def axes(self) -> dict[str, Any]:
@@ -66,11 +70,6 @@ class Row:
         """Sound, and the same network as others: a native neuron is another in every framework."""
         return self.sound and not self.case.native
 
-    @property
-    def firing_rate(self) -> float | None:
-        """Spikes per neuron and step at the case's own size."""
-        return (self.own_size or {}).get("firing_rate")
-
     def phase_status(self, phase: str) -> str | None:
         """The worst of all rounds; None if no round came to the phase."""
         known = [status for record in self.records if phase in record.parts and (status := record.parts[phase].status)]
@@ -78,8 +77,7 @@ class Row:
 
     def rounds_of(self, phase: str, clock: str = "wall") -> list[list[float]]:
         """Samples in seconds, one list per round that has them."""
-        parts = [record.parts.get(phase) for record in self.records]
-        return [getattr(part.samples, clock) for part in parts if part is not None and part.samples is not None]
+        return [getattr(samples, clock) for record in self.records if (samples := record.samples(phase))]
 
     def median(self, phase: str, clock: str) -> float | None:
         """Seconds: the median of the rounds' medians on `clock`, which is wall, enqueue or device."""
@@ -91,50 +89,33 @@ class Row:
         part = self.first.parts.get(name)
         return part.seconds if part is not None and part.status == "ok" else None
 
-    @cached_property
-    def peak_memory(self) -> int | None:
-        """Bytes: the most in use at once in any phase."""
-        return self._most("peak_bytes")
-
-    @cached_property
-    def extra_memory(self) -> int | None:
-        """Bytes beyond arguments and outputs: the most in any phase."""
-        return self._most("extra_bytes")
-
-    def _most(self, kind: str) -> int | None:
-        return max((size for figures in self.first.memory.values() if (size := figures[kind]) is not None), default=None)
+    def most_memory(self, kind: str) -> int | None:
+        """Bytes: the most in any phase of `peak` (in use at once), `extra` (beyond arguments and outputs) or `reserved`."""
+        sizes = (figures.get(f"{kind}_bytes") for figures in self.first.memory.values())
+        return max((size for size in sizes if size is not None), default=None)
 
     @property
-    def own_size(self) -> dict[str, Any] | None:
-        """The proof's verdict at the case's own size."""
+    def own_size(self) -> dict[str, Any]:
+        """The proof's verdict at the case's own size; empty without one."""
         stages = self.first.proof["stages"] if self.first.proof else []
-        return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else None
+        return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else {}
 
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""
-        flags = []
-        samples = self.rounds_of("step")
-        if samples and min(map(len, samples)) < 7:
-            flags.append("few_samples")
-        steps = [step for record in self.records if (step := _step_samples(record)) is not None]
-        if any(step.stop_reason != "converged" for step in steps):
-            flags.append("not_converged")
-        if any(abs(drift(step.wall, step.at)) > 0.05 for step in steps):
-            flags.append("drift")
+        steps = [step for record in self.records if (step := record.samples("step"))]
+        samples = [step.wall for step in steps]
         parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
-        if self.sound and any(part.low > self.estimates["step"].high for part in parts):
-            flags.append("phases_disagree")
-        if samples and sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)):
-            flags.append("outliers")
-        if any((r.monitor.get("foreign_cores") or 0) > 0.25 for r in self.records):
-            flags.append("shared_cpu")
-        if any(slowed(r.monitor.get("throttle_reasons", 0)) for r in self.records):
-            flags.append("throttled")
-        return flags
-
-
-def _step_samples(record: Record) -> Samples | None:
-    return record.parts["step"].samples if "step" in record.parts else None
+        monitors = [record.monitor for record in self.records]
+        raised = {
+            "few_samples": any(len(wall) < 7 for wall in samples),
+            "not_converged": any(step.stop_reason != "converged" for step in steps),
+            "drift": any(abs(drift(step.wall, step.at)) > 0.05 for step in steps),
+            "phases_disagree": self.sound and any(part.low > self.estimates["step"].high for part in parts),
+            "outliers": sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)),
+            "shared_cpu": any((monitor.get("foreign_cores") or 0) > 0.25 for monitor in monitors),
+            "throttled": any(slowed(monitor.get("throttle_reasons", 0)) for monitor in monitors),
+        }
+        return [flag for flag, is_raised in raised.items() if is_raised]
 
 
 def comparison_group(row: Row) -> Group:
@@ -153,21 +134,14 @@ def rows_of(records: list[Record]) -> list[Row]:
     for versions in cases.values():
         counted = max(versions.values(), key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
         counted.sort(key=lambda record: record.round)
-        row = Row(counted[0].typed_case, counted)
-        row.estimates = {phase: estimate(rounds) for phase in PHASES if (rounds := row.rounds_of(phase))}
-        rows.append(row)
+        rows.append(Row(counted[0].typed_case, counted))
     groups: dict[Group, list[Row]] = defaultdict(list)
     for row in rows:
         groups[comparison_group(row)].append(row)
     for group in groups.values():
         _rank(group)
         _set_floors(group)
-    keys = {comparison_group(group[0]): _group_order(group[0].case) for group in groups.values()}
-
-    def place(row: Row) -> tuple[Any, ...]:
-        return row.first.machine["hash"], keys[comparison_group(row)], row.rank or 10**6, row.case.framework_variant
-
-    return sorted(rows, key=place)
+    return sorted(rows, key=_place)
 
 
 def _phases_to_time(record: Record) -> int:
@@ -190,6 +164,7 @@ def _set_floors(group: list[Row]) -> None:
             row.floors[phase] = min(floor for floor in floors if floor)
 
 
-def _group_order(case: Case) -> tuple[Any, ...]:
+def _place(row: Row) -> tuple[Any, ...]:
     names = ("precision", "layers", "neurons", "time_steps", "batch", "input", "bias", "input_grad")
-    return (case.device, case.workload, case.neuron.label(), *(getattr(case, name) for name in names))
+    network = (row.case.device, row.case.workload, row.case.neuron.label(), *(getattr(row.case, name) for name in names))
+    return row.first.machine["hash"], network, row.rank or 10**6, row.case.framework_variant

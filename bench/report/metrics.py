@@ -98,16 +98,12 @@ def _fact(name: str, unit: str = "", head: str = "", hint: str = "", views: str 
 
 def _of_proof(name: str, unit: str, head: str, hint: str, place: int) -> Metric:
     """A figure of the proof at the case's own size."""
-    return Metric(name, lambda row: (row.own_size or {}).get(name), unit, head, hint, "proof", place)
+    return Metric(name, lambda row: row.own_size.get(name), unit, head, hint, "proof", place)
 
 
 def _part(name: str, head: str, hint: str = "") -> Metric:
     """Seconds of a part of the first round, the only cold one: its compiler cache is empty."""
     return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", head, hint, "start", 400)
-
-
-def _reserved(row: Row) -> int | None:
-    return max((size for figures in row.first.memory.values() if (size := figures.get("reserved_bytes"))), default=None)
 
 
 def _roofline(row: Row) -> float | None:
@@ -116,7 +112,7 @@ def _roofline(row: Row) -> float | None:
 
 
 def _device_clock(row: Row) -> str | None:
-    samples = row.first.parts["step"].samples if "step" in row.first.parts else None
+    samples = row.first.samples("step")
     return samples.device_clock if samples else None
 
 
@@ -157,10 +153,10 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("ratio", lambda row: row.ratio, "times", "× best", views=f"times {SUMMARY}", place=202),
     *(metric for phase in PHASES for metric in _phase_metrics(phase)),
-    Metric("peak_memory_bytes", lambda row: row.peak_memory, "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
-    Metric("extra_memory_bytes", lambda row: row.extra_memory, "bytes"),
+    Metric("peak_memory_bytes", lambda row: row.most_memory("peak"), "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
+    Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
     *(_memory_metric(phase, kind, head) for phase in PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
-    Metric("reserved_memory_bytes", _reserved, "bytes"),
+    Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
     Metric(
         "memory_meaning",
         lambda row: row.first.memory_meaning,
@@ -184,7 +180,9 @@ METRICS: tuple[Metric, ...] = (
         "spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
         510,
     ),
-    Metric("firing_rate", lambda row: row.firing_rate, "share", "firing rate", views=f"proof {NATIVES}", place=540),
+    Metric(
+        "firing_rate", lambda row: row.own_size.get("firing_rate"), "share", "firing rate", views=f"proof {NATIVES}", place=540
+    ),
     # What a native neuron computes, and how many times stronger than the others' its input was, so that it fires.
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),

@@ -1,7 +1,5 @@
 """The README's table of memory: who takes how much beyond arguments and outputs."""
 
-from operator import attrgetter
-
 from snnbench import units
 from snnbench.adapters.base.case import PHASES
 from snnbench.records.rows import Row
@@ -19,7 +17,7 @@ def memory_text(table: Table) -> str:
 
 
 def _weights(title: str, rows: list[Row]) -> str:
-    weighed = sorted((row for row in rows if row.proved and row.extra_memory is not None), key=attrgetter("extra_memory"))
+    weighed = sorted((row for row in rows if row.proved and _extra(row) is not None), key=_extra)
     others = [row for row in rows if row not in weighed]
     phases = [phase for phase in PHASES if any(phase in row.first.memory for row in weighed)]
     lines = [f"**{title}**", "", line(["framework", *phases]), line([":--", *["--:"] * len(phases)])]
@@ -30,14 +28,18 @@ def _weights(title: str, rows: list[Row]) -> str:
     return "\n".join([*lines, *(["", sentence] if (sentence := _leanest(weighed)) else []), ""])
 
 
+def _extra(row: Row) -> int | None:
+    return row.most_memory("extra")
+
+
 def _leanest(weighed: list[Row]) -> str | None:
     """What the first of `weighed` takes, and which share that is of the leanest row of another framework."""
     other = next((row for row in weighed if row.case.framework != weighed[0].case.framework), None)
-    if other is None or not other.extra_memory:
+    if other is None or not _extra(other):
         return None
-    first, share = weighed[0], (weighed[0].extra_memory or 0) / other.extra_memory
+    first, share = weighed[0], (_extra(weighed[0]) or 0) / _extra(other)
     return (
-        f"Beyond arguments and outputs `{first.case.framework_variant}` takes {units.size(first.extra_memory)}, "
-        f"{share:.1%} of the {units.size(other.extra_memory)} of the leanest other framework, "
+        f"Beyond arguments and outputs `{first.case.framework_variant}` takes {units.size(_extra(first))}, "
+        f"{share:.1%} of the {units.size(_extra(other))} of the leanest other framework, "
         f"`{other.case.framework_variant}`."
     )

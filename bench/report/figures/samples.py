@@ -52,8 +52,7 @@ FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dot
 
 
 def _sampled(entry: Entry) -> list[tuple[Record, Samples]]:
-    sampled = [(record, record.parts["step"].samples) for record in entry.row.records if "step" in record.parts]
-    return [(record, samples) for record, samples in sampled if samples is not None]
+    return [(record, samples) for record in entry.row.records if (samples := record.samples("step"))]
 
 
 def _points(entry: Entry, clock: str, every: int) -> list[dict[str, Any]]:
