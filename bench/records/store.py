@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ class ResultFolder:
         self.table, self.page = path / "results.csv", path / "report.html"
         # Workers are given these: absolute, whatever their current folder.
         self.problems, self.scratch, self.compiled = (path.resolve() / name for name in ("problems", "scratch", "compiled"))
-        self._records: dict[Path, Record] | None = None
-        self._unreadable: dict[Path, str] = {}
 
     def __str__(self) -> str:
         return str(self.path)
@@ -83,47 +82,36 @@ class ResultFolder:
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """All records, by name of their files, and one sentence for each file that could not be read."""
-        records = self._read()
-        return [records[path] for path in sorted(records)], list(self._unreadable.values())
+        contents = [self._contents[path] for path in sorted(self._contents)]
+        return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
 
     def record(self, case_id: str, round: int, done_key: str) -> Record | None:
         """One record, if it is there and can be read."""
-        return self._read().get(self.record_path(case_id, round, done_key))
+        content = self._contents.get(self.record_path(case_id, round, done_key))
+        return content if isinstance(content, Record) else None
 
     def write_record(self, record: Record) -> Path:
         """One line per field: short enough to read, and samples do not fill pages."""
         path = self.record_path(record.case_id, record.round, record.done_key)
         lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
-        text = "{\n" + ",\n".join(lines) + "\n}\n"
-        write_atomically(path, text)
-        self._take(self._read(), path, text)
+        write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
+        self._contents[path] = _content(path)
         return path
 
     def set_aside(self, case_id: str, round: int, done_key: str) -> str | None:
         """If a record is there that cannot be read: keep its file beside the one that replaces it, and say so."""
-        self._read()
         path = self.record_path(case_id, round, done_key)
-        if self._unreadable.pop(path, None) is None:
+        if not isinstance(self._contents.get(path), str):
             return None
+        del self._contents[path]
         aside = path.with_suffix(".damaged")
         path.rename(aside)
         return f"{path} cannot be read: kept as {aside.name}, and measured again"
 
-    def _read(self) -> dict[Path, Record]:
-        if self._records is None:
-            self._records = {}
-            for path in sorted(self.records.glob("[!.]*.json")):
-                try:
-                    self._take(self._records, path, path.read_bytes())
-                except OSError as error:
-                    self._unreadable[path] = f"{path} is not a record of schema {SCHEMA}: {error}"
-        return self._records
-
-    def _take(self, records: dict[Path, Record], path: Path, text: str | bytes) -> None:
-        try:
-            records[path] = Record.model_validate_json(text)
-        except ValueError as error:
-            self._unreadable[path] = f"{path} is not a record of schema {SCHEMA}: {_why(error)}"
+    @cached_property
+    def _contents(self) -> dict[Path, Record | str]:
+        """The record in each file, or a sentence on why it could not be read."""
+        return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
     # -- what stands beside the records ----------------------------------------------------------------------
 
@@ -155,12 +143,16 @@ class ResultFolder:
         return names
 
 
-def _why(error: ValueError) -> str:
-    """In one line; of a file that has many faults the first, and where it is."""
-    if not isinstance(error, ValidationError):
-        return str(error).splitlines()[0]
-    first = error.errors()[0]
-    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+def _content(path: Path) -> Record | str:
+    """A record, or a sentence; of a file that has many faults it names the first, and where it is."""
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+    except (OSError, ValueError) as error:
+        why = str(error).splitlines()[0]
+    return f"{path} is not a record of schema {SCHEMA}: {why}"
 
 
 def _finite(value: Any) -> Any:

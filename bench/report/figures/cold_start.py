@@ -1,10 +1,11 @@
 """Cold start: what passes before the first result, and after how many calls a slow start has paid off."""
 
 from math import ceil
+from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel
+from .figure import Figure, panel_of
 from .spec import LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXT = (
@@ -12,6 +13,7 @@ TEXT = (
     "the case's own network, that of warm-up included. To the right: the sum, and after how many steps a framework has made up "
     "for starting later than the quickest starter of all."
 )
+FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
 PARTS = ("import", "build", "compile", "first call besides")
 
 
@@ -19,9 +21,10 @@ def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
         totals = {entry.index: total for entry in group if entry.shows("step") and (total := _total(entry)) is not None}
-        if totals:
-            started = [entry for entry in group if entry.index in totals]
-            panels.append(_panel(table, where, sorted(started, key=lambda entry: totals[entry.index]), totals))
+        started = sorted((entry for entry in group if entry.index in totals), key=lambda entry: totals[entry.index])
+        points = [_point(entry, started[0], totals) for entry in started]
+        if points:
+            panels.append(panel_of(table, where, started, FIELDS, points))
     return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.")
 
 
@@ -37,18 +40,13 @@ def _total(entry: Entry) -> float | None:
     return sum(known) if len(known) == len(PARTS) else None
 
 
-def _panel(table: Table, where: dict[str, str], group: list[Entry], totals: dict[int, float]) -> Panel:
-    points = []
-    for entry in group:
-        total, later = totals[entry.index], totals[entry.index] - totals[group[0].index]
-        points.append(
-            {"row": entry.index, "besides_s": _parts(entry)[3], "total": total, "pays": pays_off(entry, group[0], later)}
-        )
-    fields = {name: f"{name}_s" for name in ("import", "build", "compile")} | {"step": "step_s"}
-    return Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]})
+def _point(entry: Entry, quickest: Entry, totals: dict[int, float]) -> dict[str, Any]:
+    total = totals[entry.index]
+    pays = _pays_off(entry, quickest, total - totals[quickest.index])
+    return {"row": entry.index, "besides_s": _parts(entry)[3], "total": total, "pays": pays}
 
 
-def pays_off(entry: Entry, quickest: Entry, later: float) -> str:
+def _pays_off(entry: Entry, quickest: Entry, later: float) -> str:
     """After how many steps `entry`, which starts so many seconds `later` than the `quickest`, has made up for that."""
     if entry is quickest:
         return "starts first"

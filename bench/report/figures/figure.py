@@ -1,7 +1,7 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,23 @@ class Figure:
     panels: list[Panel]
     missing: str = ""
     """Why there is nothing to show, in one sentence."""
+
+
+def panel_of(
+    table: Table,
+    where: dict[str, str],
+    entries: Sequence[Entry],
+    fields: dict[str, str],
+    points: list[dict[str, Any]] | None = None,
+    before: str = "",
+    behind: str = "",
+    notes: Sequence[str] = (),
+    **names: Any,
+) -> Panel:
+    """A panel of `entries` under the title of their conditions: a point and, of each variant, a line for each, in their order."""
+    points = points or [{"row": entry.index} for entry in entries]
+    names = {"variants": list(dict.fromkeys(entry.variant for entry in entries)), **names}
+    return Panel(table.title(where, before, behind), where, points, fields, names, list(notes))
 
 
 def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str], list[Entry]]]:

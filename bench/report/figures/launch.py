@@ -4,7 +4,7 @@ from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase
+from .figure import Figure, by_phase, panel_of
 from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 
 TEXT = (
@@ -29,9 +29,9 @@ def launch(table: Table) -> Figure:
             lines.setdefault(entry.variant, []).append(entry)
         points = [_point(table, entry, lines[entry.variant], phase) for entry in group]
         if any(point["verdict"] != "unclear" for point in points):
-            variants = list(dict.fromkeys(entry.variant for entry in group))
-            names = {"variants": variants, "row": 48 if any(point["returned"] for point in points) else 34}
-            panels.append(Panel(table.title(where), where, points, {"neurons": "neurons", "seconds": f"{phase}_s"}, names))
+            fields = {"neurons": "neurons", "seconds": f"{phase}_s"}
+            height = 48 if any(point["returned"] for point in points) else 34
+            panels.append(panel_of(table, where, group, fields, points, row=height))
     missing = "On a CPU only the times at another size could tell, and no framework was measured at two numbers of neurons."
     return Figure("launch", "Launch-bound or not", TEXT, _spec(), panels, missing)
 

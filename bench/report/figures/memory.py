@@ -2,8 +2,8 @@
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_meaning
-from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer, log_x, mebibytes, rows_of_dots, span, text_of
+from .figure import Figure, Panel, by_meaning, panel_of
+from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer, log_axis, mebibytes, rows_of_dots, span, text_of
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -19,21 +19,20 @@ def memory(table: Table) -> Figure:
 def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:
     peak, extra = (f"{phase}_{kind}_memory_bytes" for kind in ("peak", "extra"))
     group = sorted(group, key=lambda entry: entry.values[peak])
-    names = {"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"}
-    points = [{"row": entry.index} for entry in group]
-    return Panel(table.title(where, behind=f"memory: {meaning}"), where, points, {"peak": peak, "extra": extra}, names)
+    fields = {"peak": peak, "extra": extra}
+    return panel_of(table, where, group, fields, behind=f"memory: {meaning}", meaning=f"memory ({meaning})")
 
 
 def _spec() -> Spec:
     beyond = f"isValid(datum.extra) ? {text_of('extra', MEBIBYTES)} : ''"
     transform = [*mebibytes("peak", "extra"), *calculated(most=text_of("peak", MEBIBYTES), beyond=beyond)]
-    x = log_x("$meaning", MEBIBYTES, base=2)
+    x = log_axis("peak", "$meaning", MEBIBYTES, base=2)
     both = {**COLOUR, "tooltip": hint(framework="variant", most_in_use="most", beyond_arguments_and_results="beyond")}
     known = "datum.extra > 0"
     layers = [
         layer("rule", {**span(x, "extra", "peak"), **COLOUR}, known, strokeDash=[2, 2]),
         dots({"x": {**x, "field": "extra"}, **both}, known, filled=False, strokeWidth=2),
-        dots({"x": {**x, "field": "peak"}, **both}),
+        dots({"x": x, **both}),
         beside("most"),
     ]
     return rows_of_dots(layers, transform)

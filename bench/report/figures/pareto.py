@@ -2,8 +2,8 @@
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_meaning
-from .spec import MEBIBYTES, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_x, log_y, mebibytes, plane, text_of
+from .figure import Figure, Panel, by_meaning, panel_of
+from .spec import MEBIBYTES, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_axis, mebibytes, plane, text_of
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
@@ -25,20 +25,16 @@ def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group:
             least = entry.values[column]
             front.add(entry.index)
     first, *others = (entry.variant for entry in group if entry.index in front)
-    return Panel(
-        title=table.title(where, behind=f"memory: {meaning}"),
-        where=where,
-        points=[{"row": entry.index, "front": entry.index in front} for entry in group],
-        fields={"seconds": f"{phase}_s", "bytes": column},
-        names={"variants": [entry.variant for entry in group], "meaning": f"memory ({meaning})"},
-        notes=[] if others else [f"Nobody here is faster than {first}, and nobody leaner."],
-    )
+    notes = [] if others else [f"Nobody here is faster than {first}, and nobody leaner."]
+    points = [{"row": entry.index, "front": entry.index in front} for entry in group]
+    fields, texts = {"seconds": f"{phase}_s", "bytes": column}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
+    return panel_of(table, where, group, fields, points, notes=notes, **texts)
 
 
 def _spec() -> Spec:
     place = {
-        "x": {"field": "seconds", **log_x("time per call", SECONDS)},
-        "y": {"field": "bytes", **log_y("$meaning", MEBIBYTES, base=2)},
+        "x": log_axis("seconds", "time per call", SECONDS),
+        "y": log_axis("bytes", "$meaning", MEBIBYTES, base=2, channel="y"),
     }
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))
     line = {"interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}

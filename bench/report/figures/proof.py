@@ -1,11 +1,13 @@
 """The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
 
+from typing import Any
+
 from ...proof.limits import limits_of
 from ...workloads import WORKLOADS, workload_of
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel
-from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_x, rows_of_dots
+from .figure import Figure, Panel, panel_of
+from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
@@ -31,11 +33,11 @@ def proof(table: Table) -> Figure:
 
 def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
-    order = sorted({entry.variant for entry in group})
     limits = [_limit(entry) for entry in group if entry.row.case.workload in WORKLOADS] if column == "grad_error" else []
     most = [max(limits)] if limits else []
-    names = {"variants": order, "measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
-    return Panel(table.title(where, words), where, points, {"value": column}, names)
+    names: dict[str, Any] = {"measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
+    names["variants"] = sorted({entry.variant for entry in group})
+    return panel_of(table, where, group, {"value": column}, points, before=words, **names)
 
 
 def _limit(entry: Entry) -> float:
@@ -57,7 +59,7 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
 
 def _spec() -> Spec:
     number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
-    x = {"field": "value", **log_x("$measure", number, domain="$domain")}
+    x = log_axis("value", "$measure", number, domain="$domain")
     shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
     seen = {"shape": shape, **COLOUR, "tooltip": hint(framework="variant", value="said", case="sizes")}
     look = {"filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}

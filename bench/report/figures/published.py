@@ -9,8 +9,8 @@ from typing import Any
 from ...mistakes import ConfigError
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel
-from .spec import SECONDS, TIME, Spec, by_variant, calculated, dots, hint, log_x, rows_of_dots
+from .figure import Figure, Panel, panel_of
+from .spec import SECONDS, TIME, Spec, by_variant, calculated, dots, hint, log_axis, rows_of_dots
 
 TEXT = (
     "Filled: this report's frameworks. Hollow: published figures for the same number of neurons and time steps, each with its "
@@ -86,7 +86,7 @@ def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], t
         about = {"hardware": values["hardware"], "source": f"{values['source']} {values['year']}, batch {values['batch']}"}
         points.append({"name": name, "seconds": float(values["value"]), "ours": False, "nominal": figure.nominal, **about})
     order = list(dict.fromkeys(point["name"] for point in points))
-    return Panel(table.title(where), where, points, {"seconds": f"{phase}_s"}, {"variants": order, "row": ROW})
+    return panel_of(table, where, ours, {"seconds": f"{phase}_s"}, points, variants=order, row=ROW)
 
 
 def _spec() -> Spec:
@@ -94,7 +94,7 @@ def _spec() -> Spec:
         time=TIME, whole_name="join(split(datum.name, '|'), ' ')", remark="datum.nominal ? 'nominal only' : ''"
     )
     both = {
-        "x": {"field": "seconds", **log_x("seconds per call", SECONDS)},
+        "x": log_axis("seconds", "seconds per call", SECONDS),
         "y": by_variant("name", labelExpr="split(datum.label, '|')", labelLimit=175),
         "tooltip": hint(system="whole_name", time="time", hardware="hardware", source="source", remark="remark"),
     }

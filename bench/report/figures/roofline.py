@@ -1,8 +1,8 @@
 """Roofline: how near a call comes to the least time that the hardware, as measured, needs for it."""
 
 from ..table import Table
-from .figure import Figure, Panel, by_phase
-from .spec import COLOUR_AND_SHAPE, SECONDS, TIME, Spec, beside, calculated, dots, hint, limit, log_x, rows_of_dots, text_of
+from .figure import Figure, by_phase, panel_of
+from .spec import COLOUR_AND_SHAPE, SECONDS, TIME, Spec, beside, calculated, dots, hint, limit, log_axis, rows_of_dots, text_of
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
@@ -18,9 +18,7 @@ def roofline(table: Table) -> Figure:
         group = [entry for entry in group if entry.values[f"{phase}_floor_s"]]
         group.sort(key=lambda entry: entry.values[f"{phase}_s"])
         if group:
-            points = [{"row": entry.index} for entry in group]
-            fields = {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}
-            panels.append(Panel(table.title(where), where, points, fields, {"variants": [entry.variant for entry in group]}))
+            panels.append(panel_of(table, where, group, {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}))
     return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.")
 
 
@@ -31,7 +29,7 @@ def _spec() -> Spec:
         time=TIME,
         least=text_of("floor", SECONDS),
     )
-    x = {"field": "share", **log_x("floor ÷ time", "format(datum.value, '~%')")}
+    x = log_axis("share", "floor ÷ time", "format(datum.value, '~%')")
     tooltip = hint(framework="variant", time="time", floor="least", share="percent")
     layers = [limit(x, [{"share": 1}]), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip}), beside("percent")]
     return rows_of_dots(layers, transform)

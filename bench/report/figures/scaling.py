@@ -7,8 +7,8 @@ from ... import units
 from ...stats import crossing, power_law
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase
-from .spec import DASHES, INTERVAL, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_x, log_y, plane
+from .figure import Figure, Panel, by_phase, panel_of
+from .spec import DASHES, SECONDS, TIMED, Spec, coloured, dots, hint, layer, log_axis, plane
 
 Lead = tuple[float, float, int, int, str, str]
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
@@ -39,22 +39,15 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
     crosses: list[dict[str, Any]] = [
-        {"x": lead[0], "seconds": lead[1], "said": _sentence(letter, *lead)} for lead in _leads(lines, phase)
+        {"x": lead[0], "seconds": lead[1], "said": _sentence(letter, lead)} for lead in _leads(lines, phase)
     ]
-    return Panel(
-        title=table.title(where, f"over {axis_title}"),
-        where=where,
-        points=[{"row": entry.index, "label": labels[entry.variant]} for name in order for entry in lines[name].values()],
-        fields={"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"},
-        names={
-            "variants": order,
-            "labels": [labels[name] for name in order],
-            "along": axis_title,
-            "sizes": sorted({entry.values[axis] for entry in group}),
-            "crosses": crosses,
-        },
-        notes=[cross["said"] for cross in crosses],
-    )
+    entries = [entry for name in order for entry in lines[name].values()]
+    points = [{"row": entry.index, "label": labels[entry.variant]} for entry in entries]
+    fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
+    names: dict[str, Any] = {"labels": [labels[name] for name in order], "along": axis_title, "crosses": crosses}
+    names["sizes"] = sorted({entry.values[axis] for entry in group})
+    notes = [cross["said"] for cross in crosses]
+    return panel_of(table, where, entries, fields, points, before=f"over {axis_title}", notes=notes, **names)
 
 
 def _label(name: str, letter: str, times: dict[int, float]) -> str:
@@ -80,15 +73,16 @@ def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[Lead]:
     return leads
 
 
-def _sentence(letter: str, at: float, seconds: float, low: int, high: int, before: str, after: str) -> str:
+def _sentence(letter: str, lead: Lead) -> str:
+    at, seconds, low, high, before, after = lead
     near = f"{letter} ≈ {at:.3g} ({units.seconds(seconds)}), between {low} and {high}"
     return f"{after} overtakes {before} at {near}."
 
 
 def _spec() -> Spec:
-    x = {**log_x("$along", ""), "field": "x"}
+    x = log_axis("x", "$along", "")
     x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
-    y = {**log_y("time per call", SECONDS), "field": "seconds"}
+    y = log_axis("seconds", "time per call", SECONDS, channel="y")
     place, looks = {"x": x, "y": y}, coloured("$labels")
     colour = {"color": looks["color"]}
     tooltip = hint(framework="variant", size="x", time="time", interval="interval")
@@ -100,4 +94,4 @@ def _spec() -> Spec:
         # With data of its own, so that it is no line of the legend.
         {"data": {"values": "$crosses"}, **layer("point", {**place, "tooltip": hint(lead="said")}, **cross)},
     ]
-    return plane(layers, calculated(time=TIME, interval=INTERVAL))
+    return plane(layers, TIMED)

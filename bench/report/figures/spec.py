@@ -36,21 +36,12 @@ def calculated(**fields: str) -> list[Spec]:
 
 
 TIME = text_of("seconds", SECONDS)
-INTERVAL = f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}"
-"""Expressions of a time and of its interval in words."""
+TIMED = calculated(time=TIME, interval=f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}")
+"""A time in words, and transforms that add it and its interval to the data."""
 
 
-def log_x(title: str, labels: str, domain: str | None = None, base: int = 10) -> Spec:
-    """A horizontal logarithmic axis with few labels, none of them cut off. Bars would need a zero that there is not."""
-    return _log("x", title, labels, domain, base)
-
-
-def log_y(title: str, labels: str, base: int = 10) -> Spec:
-    """A vertical logarithmic axis."""
-    return _log("y", title, labels, None, base)
-
-
-def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -> Spec:
+def log_axis(field: str, title: str, labels: str, base: int = 10, domain: str | None = None, channel: str = "x") -> Spec:
+    """`field` along a logarithmic axis, x or y, with few labels, none of them cut off. Bars would need a zero."""
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
     short = f"domain('{channel}')[1] < {LONG} * domain('{channel}')[0]"
     axis = {
@@ -62,7 +53,7 @@ def _log(channel: str, title: str, labels: str, domain: str | None, base: int) -
         "labelSeparation": 8,
         "gridOpacity": {"condition": {"test": ROUND if base == 10 else "true", "value": 1}, "value": 0},
     }
-    return {"type": "quantitative", "scale": scale, "axis": axis}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
 def span(x: Spec, low: str = "low", high: str = "high") -> Spec:

@@ -4,8 +4,8 @@ from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase
-from .spec import INTERVAL, SECONDS, TIME, Spec, beside, calculated, dots_with_intervals, hint, layer, log_x, rows_of_dots, span
+from .figure import Figure, Panel, by_phase, panel_of
+from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots, span
 
 TEXT = (
     "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
@@ -27,8 +27,7 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
         if phase == "step" and entry is not base:  # the baseline's ratio has no interval
             _, point["ratio_low"], point["ratio_high"] = table.step_ratio(entry, base)
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    names = {"variants": [entry.variant for entry in group], "baseline": table.baseline, "against": base.variant}
-    return Panel(table.title(where), where, points, fields, names)
+    return panel_of(table, where, group, fields, points, baseline=table.baseline, against=base.variant)
 
 
 def _spec() -> Spec:
@@ -42,19 +41,13 @@ def _spec() -> Spec:
         *calculated(base="datum.any_chosen ? baseline : datum.fastest.variant"),
         *calculated(**{f"own_{name}": f"datum.variant === datum.base ? datum.{name} : null" for name in figures}),
         {"joinaggregate": [{"op": "max", "field": f"own_{name}", "as": f"base_{name}"} for name in figures]},
-        *calculated(
-            ratio="format(datum.seconds / datum.base_seconds, '.2f') + '×'",
-            ratio_said=f"datum.ratio + ({known} ? {ratio_interval} : '') + ' ' + datum.base",
-            time=TIME,
-            interval=INTERVAL,
-        ),
+        *calculated(ratio="format(datum.seconds / datum.base_seconds, '.2f') + '×'"),
+        *calculated(ratio_said=f"datum.ratio + ({known} ? {ratio_interval} : '') + ' ' + datum.base"),
+        *TIMED,
     ]
-    x = {"field": "seconds", **log_x("time per call", SECONDS)}
-    band = {**span(x), "y": {"value": 0}, "y2": {"value": "height"}}
+    x = log_axis("seconds", "time per call", SECONDS)
+    place = {**span(x), "y": {"value": 0}, "y2": {"value": "height"}}
     tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
-    layers = [
-        layer("rect", band, "datum.variant === datum.base", color="$band"),
-        *dots_with_intervals(x, tooltip),
-        beside("ratio"),
-    ]
+    band = layer("rect", place, "datum.variant === datum.base", color="$band")
+    layers = [band, *dots_with_intervals(x, tooltip), beside("ratio")]
     return rows_of_dots(layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against")])

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase
+from .figure import Figure, Panel, by_phase, panel_of
 from .spec import COLOUR, MEBIBYTES, TIME, Spec, calculated, drawing, hint, layer, mebibytes, text_of
 
 TEXT = (
@@ -15,8 +15,6 @@ TEXT = (
 )
 CELL_HEIGHT = 90
 """Its width, `$cell`, follows from the page's."""
-
-
 NO_NEURONS = "–"
 """In place of a number of neurons, for a workload whose layers have many."""
 
@@ -48,12 +46,8 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
 def _panel(table: Table, where: dict[str, str], phase: str, points: list[dict[str, Any]]) -> Panel:
     entries = [table.entries[point["row"]] for point in points]
     fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
-    names = {
-        "variants": sorted({entry.variant for entry in entries}),
-        "whole": True,
-        "cells": len({entry.values["neurons"] for entry in entries}),
-    }
-    return Panel(table.title(where), where, points, fields, names)
+    variants, cells = sorted({entry.variant for entry in entries}), len({entry.values["neurons"] for entry in entries})
+    return panel_of(table, where, entries, fields, points, variants=variants, whole=True, cells=cells)
 
 
 def _spec() -> Spec:
