@@ -70,6 +70,8 @@ KINDS = {
     **{"unsupported": "not-run", "pruned": "not-run", "ok": "ok"},
 }
 """Colour of a status."""
+UNRANKED = KINDS | {"ok": "limit"}
+"""The same of a case that is not ranked."""
 REFUSED = ("check_failed", "implausible")
 """Statuses of a network or a time that is wrong: nothing of it is shown."""
 FLAGS = {
@@ -161,10 +163,10 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     groups = list(conditions.groups.values())
     for index, row in ((index, row) for index, group in enumerate(groups) for row in group):
-        word = row.status if row.status != "ok" or row.sound else "ok, not ranked"
+        word = "ok, not ranked" if row.status == "ok" and not row.sound else row.status
         title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
-        kind = KINDS[row.status] if word == row.status else "limit"
-        cells[row.case.framework_variant][index] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
+        kinds = KINDS if row.sound else UNRANKED
+        cells[row.case.framework_variant][index] = {"word": word, "kind": kinds[row.status], "rank": row.rank, "title": title}
     counts = Counter(row.status for row in rows)
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in groups],
@@ -179,14 +181,8 @@ def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     alike: dict[tuple, list[list[str]]] = defaultdict(list)
     for row in rows:
         alike[row.case.framework_variant, row.status, where(row), reason_of(row)].append(conditions.varying(row))
-    return [
-        {
-            "variant": variant,
-            "status": status,
-            "kind": KINDS[status] if status != "ok" else "limit",
-            "where": part,
-            "reason": reason,
-            "conditions": [condition for condition in members if condition],
-        }
-        for (variant, status, part, reason), members in alike.items()
-    ]
+    endings = []
+    for (variant, status, part, reason), members in alike.items():
+        ending = {"variant": variant, "status": status, "kind": UNRANKED[status], "where": part, "reason": reason}
+        endings.append({**ending, "conditions": [condition for condition in members if condition]})
+    return endings

@@ -42,25 +42,16 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     values = {
         **named("light"),
         **panel.names,
-        "points": panel.data(table),
-        "width": COLUMN_WIDTH,
-        "height": panel.names.get("row", ROW) * len(variants),
-        "columns": 2,
-        "cell": 132,
-        "names_width": 90,
+        **{"points": panel.data(table), "columns": 2, "cell": 132, "names_width": 90},
+        **{"width": COLUMN_WIDTH, "height": panel.names.get("row", ROW) * len(variants)},
     }
     if variants and all(variant in table.variants for variant in variants):
         values |= looks(variants, styles(table.variants), "light")
-    title = {
-        "text": wrap(figure.title, LETTERS),
-        "subtitle": [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)],
-    }
     spec = substituted(figure.spec, values)
-    return {
-        **spec,
-        "title": {**title, "frame": "bounds" if "autosize" not in spec else "group"},
-        "config": config("light", TEXT_SIZE),
-    }
+    subtitle = [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)]
+    frame = "group" if "autosize" in spec else "bounds"
+    title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
+    return {**spec, "title": title, "config": config("light", TEXT_SIZE)}
 
 
 def _slug(title: str) -> str:

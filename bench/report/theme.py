@@ -29,9 +29,7 @@ RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
     """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures."""
     cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
-    return {
-        variant: {name: looks[index % len(looks)] for name, looks in cycles.items()} for index, variant in enumerate(variants)
-    }
+    return {name: {look: cycle[i % len(cycle)] for look, cycle in cycles.items()} for i, name in enumerate(variants)}
 
 
 def named(theme: str) -> dict[str, Any]:
@@ -53,29 +51,17 @@ def config(theme: str, size: int = 12) -> dict[str, Any]:
     """Vega's settings; `size` is that of the text in points or CSS pixels."""
     ink = INKS[theme]
     text = {"labelColor": ink["ink"], "titleColor": ink["ink"], "labelFontSize": size - 1, "titleFontSize": size - 1}
+    lines = {"gridColor": ink["grid"], "domainColor": ink["muted"], "tickColor": ink["muted"]}
+    subtitle = {"subtitleColor": ink["muted"], "subtitleFontSize": size - 2}
     return {
         "background": "#ffffff" if theme == "light" else ink["page"],
         "font": "Liberation Sans, Arial, Helvetica, sans-serif",
         "padding": 4,
         "view": {"stroke": None},
-        "axis": {
-            **text,
-            "titleFontWeight": "normal",
-            "titlePadding": 6,
-            "gridColor": ink["grid"],
-            "domainColor": ink["muted"],
-            "tickColor": ink["muted"],
-            "labelPadding": 4,
-        },
+        "axis": {**text, **lines, "titleFontWeight": "normal", "titlePadding": 6, "labelPadding": 4},
         "axisY": {"grid": True},
         "legend": {**text, "labelLimit": 0, "rowPadding": 3, "columnPadding": 12, "symbolStrokeWidth": 1.5, "offset": 8},
         "text": {"color": ink["ink"], "fontSize": size - 1},
-        "title": {
-            "color": ink["ink"],
-            "subtitleColor": ink["muted"],
-            "fontSize": size,
-            "subtitleFontSize": size - 2,
-            "anchor": "start",
-        },
+        "title": {"color": ink["ink"], "fontSize": size, **subtitle, "anchor": "start"},
         "rule": {"color": ink["muted"]},
     }

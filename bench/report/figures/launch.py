@@ -44,7 +44,7 @@ def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[st
     most = _ratio(table, small, entry, phase) if entry is not small else None
     least = _least(table, line, phase)
     if least and most:
-        least = (least[0] * most[0], least[1] * most[0], least[2] * most[0])
+        least = least[0] * most[0], least[1] * most[0], least[2] * most[0]
     answer = verdict(most and most[0], returned, least and least[0])
     deciding = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}
     return {
@@ -69,12 +69,8 @@ def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
     if len(line) < 2:
         return None
     sizes = [entry.values["neurons"] for entry in line]
-    grown, low, high = _ratio(table, line[1], line[0], phase)
-
-    def share(ratio: float) -> float:
-        return 1 - (ratio - 1) / (sizes[1] / sizes[0] - 1)
-
-    return share(grown), share(high), share(low)
+    share, high, low = (1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in _ratio(table, line[1], line[0], phase))
+    return share, low, high
 
 
 def verdict(most: float | None, returned: float | None, least: float | None) -> str:

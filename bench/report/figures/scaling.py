@@ -10,7 +10,6 @@ from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of
 from .spec import DASHES, SECONDS, TIMED, Spec, coloured, dots, hint, layer, log_axis, plane
 
-Lead = tuple[float, float, int, int, str, str]
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
@@ -38,9 +37,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     seconds = f"{phase}_s"
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
-    crosses: list[dict[str, Any]] = [
-        {"x": lead[0], "seconds": lead[1], "said": _sentence(letter, lead)} for lead in _leads(lines, phase)
-    ]
+    crosses = _crosses(lines, phase, letter)
     entries = [entry for name in order for entry in lines[name].values()]
     points = [{"row": entry.index, "label": labels[entry.variant]} for entry in entries]
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
@@ -54,13 +51,13 @@ def _label(name: str, letter: str, times: dict[int, float]) -> str:
     return f"{name}  {letter}^{power_law(list(times), list(times.values())):.2f}" if len(times) > 1 else name
 
 
-def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[Lead]:
-    """(size, seconds, the sizes around it, who led, who leads) wherever the fastest of both neighbouring sizes differ clearly.
+def _crosses(lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
+    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, with intervals apart at both.
 
-    Clearly: at both sizes the two intervals do not overlap. Only frameworks measured at both sizes can be compared.
+    Only frameworks measured at both sizes can be compared.
     """
     sizes = sorted({size for line in lines.values() for size in line})
-    leads: list[Lead] = []
+    crosses = []
     for low, high in pairwise(sizes):
         both = [name for name, line in lines.items() if low in line and high in line]
         if not both:
@@ -68,15 +65,10 @@ def _leads(lines: dict[str, dict[int, Entry]], phase: str) -> list[Lead]:
         time = {(name, size): lines[name][size].row.estimates[phase] for name in both for size in (low, high)}
         before, after = (min(both, key={name: time[name, size].median for name in both}.__getitem__) for size in (low, high))
         if time[before, low].high < time[after, low].low and time[after, high].high < time[before, high].low:
-            pairs = [[time[name, size].median for size in (low, high)] for name in (before, after)]
-            leads.append((*crossing((low, high), *pairs), low, high, before, after))
-    return leads
-
-
-def _sentence(letter: str, lead: Lead) -> str:
-    at, seconds, low, high, before, after = lead
-    near = f"{letter} ≈ {at:.3g} ({units.seconds(seconds)}), between {low} and {high}"
-    return f"{after} overtakes {before} at {near}."
+            size, seconds = crossing((low, high), *([time[name, n].median for n in (low, high)] for name in (before, after)))
+            near = f"{letter} ≈ {size:.3g} ({units.seconds(seconds)}), between {low} and {high}"
+            crosses.append({"x": size, "seconds": seconds, "said": f"{after} overtakes {before} at {near}."})
+    return crosses
 
 
 def _spec() -> Spec:

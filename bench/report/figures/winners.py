@@ -20,34 +20,29 @@ NO_NEURONS = "–"
 
 
 def winners(table: Table) -> Figure:
-    groups = by_phase(table, ("neurons", "time_steps"))
-    panels = [_panel(table, where, phase, _points(table, group, phase)) for phase, where, group in groups]
+    panels = [_panel(table, *group) for group in by_phase(table, ("neurons", "time_steps"))]
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
-def _points(table: Table, group: list[Entry], phase: str) -> list[dict[str, Any]]:
+def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
     cells: dict[tuple[int | None, int], list[Entry]] = defaultdict(list)
     for entry in group:
         cells[entry.values["neurons"], entry.values["time_steps"]].append(entry)
-    points = []
-    for members in cells.values():
+    fastest, points = [], []
+    for (neurons, _), members in cells.items():
         ordered = sorted(members, key=lambda entry: entry.values[f"{phase}_s"])
+        fastest.append(ordered[0])
         point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
-        points.append(point | ({} if ordered[0].values["neurons"] is not None else {"neurons": NO_NEURONS}))
-    return points
+        points.append(point if neurons is not None else point | {"neurons": NO_NEURONS})
+    fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
+    variants, wide = sorted({entry.variant for entry in fastest}), len({neurons for neurons, _ in cells})
+    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide)
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
     """Who is not clearly slower than the fastest. Ratios of other phases than the step have no interval."""
     also = [entry.variant for entry in ordered[1:] if phase == "step" and table.step_ratio(entry, ordered[0])[1] <= 1]
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
-
-
-def _panel(table: Table, where: dict[str, str], phase: str, points: list[dict[str, Any]]) -> Panel:
-    entries = [table.entries[point["row"]] for point in points]
-    fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
-    variants, cells = sorted({entry.variant for entry in entries}), len({entry.values["neurons"] for entry in entries})
-    return panel_of(table, where, entries, fields, points, variants=variants, whole=True, cells=cells)
 
 
 def _spec() -> Spec:

@@ -43,15 +43,10 @@ def html_text(
     rows, conditions, shown = table.rows, table.conditions, columns(table)
     figures = figures_of(table, theirs)
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    templates = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("report.html.j2").render(
+    return templates.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,

@@ -23,10 +23,6 @@ class ResultSet:
     strange: list[str] = field(default_factory=list)
     """Files that hold JSON, and not what this version of snnbench writes there."""
 
-    @property
-    def command(self) -> str:
-        return f"snnbench run --config {self.name}.toml"
-
 
 def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
     """What lies in `folder` besides its records, which began at the times `started`.

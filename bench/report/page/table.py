@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..coverage import KINDS
+from ..coverage import KINDS, UNRANKED
 from ..metric import VIEWS, Metric
 from ..table import Table
 
@@ -19,7 +19,7 @@ def lines(table: Table, shown: list[Metric]) -> list[dict[str, Any]]:
         {
             "index": entry.index,
             "variant": entry.variant,
-            "kind": KINDS[entry.row.status] if entry.row.rankable or entry.row.status != "ok" else "limit",
+            "kind": (KINDS if entry.row.rankable else UNRANKED)[entry.row.status],
             "cells": [(metric, metric.text(entry)) for metric in shown],
         }
         for entry in table.entries

@@ -11,14 +11,7 @@ def csv_text(table: Table) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
-    for entry in table.entries:
-        writer.writerow({name: _cell(value) for name, value in entry.values.items()})
+    for entry in table.entries:  # the writer leaves the cell of None empty
+        words = {name: str(value).lower() for name, value in entry.values.items() if isinstance(value, bool)}
+        writer.writerow(entry.values | words)
     return stream.getvalue()
-
-
-def _cell(value: object) -> object:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value

@@ -15,19 +15,11 @@ def markdown_text(table: Table) -> str:
 def _ranking(table: Table, title: str, group: list[Entry]) -> str:
     native = group[0].native
     shown = table.shown_in(NATIVES, NATIVES_IN_MARKDOWN) if native else table.shown_in(SUMMARY)
-    numbers = [metric.number for metric in shown]
-    name = 1 if shown[0].name == "rank" else 0  # the framework stands behind its rank
-    heads = [metric.head for metric in shown]
-    lines = [
-        f"**{title}**" + (", not ranked" if native else ""),
-        "",
-        line([*heads[:name], "framework", *heads[name:]]),
-        line(["--:" if number else ":--" for number in (*numbers[:name], False, *numbers[name:])]),
-    ]
-    for entry in group:
-        cells = [_cell(metric, entry) for metric in shown]
-        lines.append(line([*cells[:name], entry.variant, *cells[name:]]))
-    return "\n".join([*lines, ""])
+    rows = [[metric.head for metric in shown], ["--:" if metric.number else ":--" for metric in shown]]
+    rows += [[_cell(metric, entry) for metric in shown] for entry in group]
+    for row, framework in zip(rows, ["framework", ":--", *(entry.variant for entry in group)], strict=True):
+        row.insert(1 if shown[0].name == "rank" else 0, framework)  # it stands behind its rank
+    return "\n".join([f"**{title}**" + (", not ranked" if native else ""), "", *map(line, rows), ""])
 
 
 def _cell(metric: Metric, entry: Entry) -> str:
