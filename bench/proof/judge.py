@@ -55,7 +55,10 @@ class Verdict:
 
 
 def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
-    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs."""
+    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs.
+
+    Gradients are judged where all else is right.
+    """
     verdict = Verdict(firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None)
     verdict.findings += unreadable(problem, call)
     if verdict.findings:
@@ -69,8 +72,8 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
             _decisions(verdict, spec, result, neuron, where, limits[neuron])
     if rows is None:
         verdict.findings += _values(problem, call, result, limits)
-    if call.gradients is not None and part.network.neurons == problem.network.neurons:
-        expected = oracle.backward(part.network, part.parameters, result, part.upstream)
+    if verdict.passed and call.gradients is not None and part.network.neurons == problem.network.neurons:
+        expected = oracle.backward(part.network, result, part.upstream)
         _gradients(verdict, problem, call.gradients, expected, limits)
     return verdict
 

@@ -163,15 +163,11 @@ def judge_program(
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     call = Call(problem.input, program.spikes(result), program.output(result), statistics=(before, program.statistics()))
-    gradients = None
     if backward and not failed:
-        gradients, failed = ask_gradients(program, result, upstream)
+        call.gradients, failed = ask_gradients(program, result, upstream)
     verdict = judge(problem, call, limits)
-    call.gradients = gradients
     if verdict.passed and failed:
         verdict.findings.append(failed)
-    elif verdict.passed and gradients is not None:
-        verdict = judge(problem, call, limits)
     if not verdict.passed:
         sleep(SETTLE_SECONDS)
         later = program.spikes(result)

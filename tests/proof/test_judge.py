@@ -26,7 +26,7 @@ class Right:
         self.run = oracle.forward(network, problem.parameters, problem.input)
         self.spikes = {name: array.astype(np.float32) for name, array in self.run.spikes.items()}
         self.limits = limits_of(case, network)
-        given = oracle.backward(network, problem.parameters, self.run, problem.upstream)
+        given = oracle.backward(network, self.run, problem.upstream)
         parameters = {n: {k: a.astype(np.float32) for k, a in arrays.items()} for n, arrays in given.parameters.items()}
         self.gradients = Gradients(parameters, given.input.astype(np.float32))
 

@@ -41,7 +41,7 @@ def assert_same_as_autograd(network, parameters, x, upstream):
     value = value_of(network, leaves, leaf)
     value.backward(torch.tensor(upstream, dtype=torch.float64))
     run = oracle.forward(network, parameters, x)
-    gradients = oracle.backward(network, parameters, run, upstream)
+    gradients = oracle.backward(network, run, upstream)
     pairs = [(run.values[network.output.name], value.detach()), (gradients.input, leaf.grad)]
     pairs += [(array, leaves[n][k].grad) for n, arrays in gradients.parameters.items() for k, array in arrays.items()]
     assert len(pairs) == 2 + sum(len(arrays) for arrays in parameters.values())
@@ -74,7 +74,7 @@ def test_windows_of_every_stride_and_padding(stride, padding):
 def test_of_equal_values_in_a_pool_the_first_in_row_major_order_has_the_gradient():
     network = Network((1, 2, 2), (Node("pool1", "max_pool", (INPUT,), {"kernel": 2, "stride": 2}),))
     x = np.array([0.0, 1, 1, 1]).reshape(1, 1, 1, 2, 2)
-    gradients = oracle.backward(network, {}, oracle.forward(network, {}, x), np.ones((1, 1, 1, 1, 1)))
+    gradients = oracle.backward(network, oracle.forward(network, {}, x), np.ones((1, 1, 1, 1, 1)))
     assert gradients.input.ravel().tolist() == [0, 1, 0, 0]
 
 
