@@ -133,16 +133,18 @@ class Network:
 
     @cached_property
     def linear_neurons(self) -> tuple[tuple[str, str], ...]:
-        """(linear, neuron) of every linear that is read by one neuron alone, itself neither recurrent nor handing out
-        potentials: what frameworks spell as one layer."""
-        pairs = ((node.inputs[0], node) for node in self.nodes if node.kind == "neuron" and node.inputs[0] != INPUT)
-        return tuple(
-            (before, node.name)
-            for before, node in pairs
-            if self.node(before).kind == "linear"
-            and len(self.readers[before]) == 1
-            and not (node.options["recurrent"] or node.options["potentials"])
-        )
+        """(linear, neuron) of every neuron behind a linear that does not hand out potentials: what frameworks spell as one
+        layer."""
+        pairs = ((self.linear_before(name), name) for name in self.neurons if not self.node(name).options["potentials"])
+        return tuple((linear.name, name) for linear, name in pairs if linear)
+
+    def linear_before(self, neuron: str) -> Node | None:
+        """The linear whose only reader is this neuron, unless the neuron adds currents of its own."""
+        node = self.node(neuron)
+        before = self._by_name.get(node.inputs[0])
+        if before is None or before.kind != "linear" or node.options["recurrent"] or len(self.readers[before.name]) > 1:
+            return None
+        return before
 
     @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:

@@ -14,7 +14,7 @@ from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 
 from . import oracle
-from .problem import ONE_INPUT, draw_input, draw_parameters, linear_before, scaled_nodes
+from .problem import ONE_INPUT, draw_input, draw_parameters, scaled_nodes
 from .recurrence import run, spec_of
 
 TARGET_RATE = 0.15
@@ -32,7 +32,7 @@ def calibrate(case: Case, network: Network) -> dict[str, float]:
     for node in soft.nodes:
         own = oracle.exact(parameters, node)
         if node.kind != "neuron":
-            if (before_last := linear_before(soft, last)) and node.name == before_last.name:
+            if node == soft.linear_before(last):
                 own = {name: array[:MOST_NEURONS] for name, array in own.items()}  # the rest is not looked at
             oracle.compute(result, node, own)
             continue

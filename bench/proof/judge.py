@@ -1,14 +1,13 @@
 """Is this the same network? Numbers in, a verdict with reasons out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Gradients
 from snnbench.adapters.base.network import INPUT, Network
-from snnbench.kernels.spec import NeuronSpec
 
 from . import oracle
 from .limits import Limits, LimitsByNode
@@ -63,14 +62,11 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     verdict.findings += unreadable(problem, call)
     if verdict.findings:
         return verdict
-    names, rows = places(problem.network), problem.rows
     for part, spikes in _parts(problem, call):
         result = oracle.forward(part.network, part.parameters, part.input, spikes)
         for neuron in part.network.neurons:
-            spec = spec_of(part.network.node(neuron).options["neuron"])
-            where = _behind(problem.network, neuron, names[neuron])
-            _decisions(verdict, spec, result, neuron, where, limits[neuron])
-    if rows is None:
+            _decisions(verdict, problem.network, result, neuron, limits[neuron])
+    if problem.rows is None:
         verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None and part.network.neurons == problem.network.neurons:
         expected = oracle.backward(part.network, result, part.upstream)
@@ -112,24 +108,18 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
 def _parts(problem: Problem, call: Call) -> list[tuple[Problem, oracle.Spikes]]:
     """The whole network on the call's input; where neurons are sampled every layer alone, on the whole spikes of that below."""
     rows, x = problem.rows, call.x
-    parts: list[tuple[Problem, oracle.Spikes]] = []
     if rows is None:
-        return [(Problem(problem.network, problem.parameters, x, x, problem.upstream), call.spikes)]
+        return [(replace(problem, input=x), call.spikes)]
+    parts: list[tuple[Problem, oracle.Spikes]] = []
     for neuron in problem.network.neurons:
         parts.append((alone(problem, neuron, x, x, rows), {neuron: call.spikes[neuron][:, :, rows]}))
         x = call.spikes[neuron]
     return parts
 
 
-def _behind(network: Network, neuron: str, name: str) -> str:
-    """Where wrong decisions are; of a network also what stands before the neuron and may be what is wrong."""
-    if name != neuron:
-        return f" in {name}" if name else ""
-    return f" in {name}, behind {network.node(neuron).inputs[0]},"
-
-
-def _decisions(verdict: Verdict, spec: NeuronSpec, result: oracle.Run, neuron: str, where: str, limit: Limits) -> None:
+def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: str, limit: Limits) -> None:
     v, expected, spikes = result.potentials[neuron], result.expected[neuron], result.spikes[neuron]
+    spec, name = spec_of(network.node(neuron).options["neuron"]), places(network)[neuron]
     wrong = spikes != expected
     share = float(wrong.mean())
     verdict.wrong_decisions = max(verdict.wrong_decisions or 0.0, share)
@@ -143,6 +133,8 @@ def _decisions(verdict: Verdict, spec: NeuronSpec, result: oracle.Run, neuron: s
         return
     place = tuple(np.argwhere(wrong & (distance > limit.distance) if worst > limit.distance else wrong)[0])
     step, item, *feature = (int(index) for index in place)
+    behind = f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""  # which may be what is wrong
+    where = f" in {name}{behind}" if name else ""
     verdict.findings.append(
         f"{share:.2%} of the decisions{where} are wrong (allowed {limit.decisions:.2%} within {limit.distance:.1e} of the "
         f"threshold), the first at step {step}, item {item}, neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
@@ -186,8 +178,8 @@ def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: o
             name = "recurrent weight" if key == "recurrent" else key
             findings.append(_compare(verdict, key, f"{name}{where}", given.parameters.get(node, {}).get(key), right, limit, rows))
     if given.input is not None:
-        currents_given = problem.network.nodes[0].kind == "neuron"
-        judged = given.input[:, :, rows] if rows is not None and currents_given else given.input
+        currents = rows is not None and problem.network.nodes[0].kind == "neuron"
+        judged = given.input[:, :, rows] if currents else given.input
         findings.append(_compare(verdict, "input", "input", judged, expected.input, limits[INPUT].gradient, None))
     wrong = [finding for finding in findings if finding]
     if any(names[node] == node for node in names) and len(wrong) > MOST_NAMED:

@@ -8,14 +8,13 @@ that fire several spikes a step could not be told apart. A norm's weight is `1 +
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.contract import Parameters
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.adapters.base.network import INPUT, Network
 
 from .recurrence import spec_of
 from .rounding import round_to
@@ -64,7 +63,7 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
     rows = np.arange(count) if rows is None else rows
     simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
     upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
-    linear = linear_before(network, neuron)
+    linear = network.linear_before(neuron)
     if linear is None:
         given = (x[:, :, rows], other[:, :, rows])
         return Problem(Network((len(rows),), (simple,)), {}, *given, upstream)
@@ -74,22 +73,12 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
     return Problem(Network(x.shape[2:], nodes), parameters, x, other, upstream)
 
 
-def linear_before(network: Network, neuron: str) -> Node | None:
-    """The linear whose only reader is this neuron, unless the neuron adds currents of its own."""
-    node = network.node(neuron)
-    before = node.inputs[0]
-    if before == INPUT or node.options["recurrent"] or len(network.readers[before]) > 1:
-        return None
-    return network.node(before) if network.node(before).kind == "linear" else None
-
-
 def is_chain(network: Network) -> bool:
     """Whether the network is no more than layers, one after the other: a neuron that hands out spikes, behind a linear or not."""
-    before = [INPUT, *(node.name for node in network.nodes)]
-    kinds = [node.kind for node in network.nodes]
+    names, layers = [node.name for node in network.nodes], {*network.neurons, *dict(network.linear_neurons)}
     plain = not any(node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes)
-    layers = set(kinds) <= {"linear", "neuron"} and ("linear", "linear") not in pairwise(kinds) and kinds[-1] == "neuron"
-    return plain and layers and all(node.inputs == (before[i],) for i, node in enumerate(network.nodes))
+    in_a_row = all(node.inputs == (before,) for node, before in zip(network.nodes, [INPUT, *names], strict=False))
+    return plain and in_a_row and layers == set(names)
 
 
 def places(network: Network) -> dict[str, str]:

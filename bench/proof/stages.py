@@ -20,8 +20,10 @@ from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
-from .stage_names import OWN_SIZE, TIME_AXIS
 from .time_axis import time_axis
+
+OWN_SIZE, TIME_AXIS = "own size", "time axis"
+"""With these the names of stages begin and end."""
 
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""

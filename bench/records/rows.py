@@ -9,7 +9,7 @@ from typing import Any
 from snnbench.adapters.base.case import PHASES, Case
 
 from ..machine.monitor import slowed
-from ..proof.stage_names import OWN_SIZE
+from ..proof.stages import OWN_SIZE
 from ..stats import Estimate, drift, estimate, outliers
 from ..status import worst
 from .record import Record

@@ -18,7 +18,7 @@ from snnbench.adapters.base.contract import Gradients
 from .. import oracle
 from ..judge import Call
 from ..limits import Limits, LimitsByNode
-from ..problem import Problem, alone, linear_before, places
+from ..problem import Problem, alone, places
 from ..recurrence import spec_of
 from .constants import CONSTANTS, Constant, slopes
 from .fitting import fit_decisions, fit_gradients, gradients_of, misfit_of, misfits, shortest, wrong_decisions
@@ -69,7 +69,7 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
     other = oracle.forward(network, problem.parameters, problem.other_input)
     layers = []
     for neuron in network.neurons:
-        node, before = network.node(neuron), linear_before(network, neuron)
+        node, before = network.node(neuron), network.linear_before(neuron)
         source = before.inputs[0] if before else node.inputs[0]
         x, other_x = (values[source] for values in (result.values, other.values))
         if before:
