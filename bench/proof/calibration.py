@@ -14,6 +14,7 @@ from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 
 from . import oracle
+from .layers import LAYERS
 from .problem import ONE_INPUT, draw_input, draw_parameters, scaled_nodes
 from .recurrence import run, spec_of
 
@@ -74,9 +75,7 @@ def _scaled_values(network: Network, neuron: Node, result: oracle.Run, scaled: s
             values[name] = result.values[name]
         else:
             node = network.node(name)
-            between = oracle.Run({before: settle(before) for before in node.inputs})
-            oracle.compute(between, node, {})
-            values[name] = between.values[name]
+            values[name], _ = LAYERS[node.kind](node.options, {}, *map(settle, node.inputs))
         return values[name]
 
     settle(neuron.inputs[0])

@@ -51,7 +51,11 @@ def judge_native(program: Program, problem: Problem, tolerance: float, backward:
     of_early, of_whole = (program.put_upstream(array, result) for array in (early, problem.upstream))
     seen = []
     for again, upstream in ((None, of_early), (other, of_whole), (x, of_early)):
-        gradients, failed = _fresh_gradients(program, result if again is None else program.forward(again), upstream)
+        if again is not None:
+            result = program.forward(again)
+            program.wait(result)
+        program.release()
+        gradients, failed = ask_gradients(program, result, upstream)
         if gradients is None:
             verdict.findings = [failed or "no gradients"]
             return verdict
@@ -60,32 +64,24 @@ def judge_native(program: Program, problem: Problem, tolerance: float, backward:
     return verdict
 
 
-def _fresh_gradients(program: Program, result: Any, upstream: Any) -> tuple[Gradients | None, str | None]:
-    program.wait(result)
-    program.release()
-    return ask_gradients(program, result, upstream)
-
-
 def _faults(problem: Problem, first: Gradients, again: Gradients, half: int, tolerance: float) -> Iterator[str]:
     """What is wrong with the gradients of the spikes of item 0 before step `half`, of two equal calls."""
-    wrong = [finding for named in _named(problem, first, again) if (finding := _fault(*named, tolerance))]
+    names, shapes = places(problem.network), problem.network.parameters
+    pairs = [
+        (f"{key} of {names[node]}".removesuffix(" of "), first.parameters[node][key], again.parameters[node][key])
+        for key in ("weight", "bias")
+        for node in shapes
+        if key in shapes[node]
+    ]
+    if first.input is not None:
+        pairs.append(("input", first.input, again.input))
+    wrong = [finding for pair in pairs if (finding := _fault(*pair, tolerance))]
     yield from wrong
     if not wrong and first.input is not None:
         if first.input[half:].any():
             yield "looks ahead: earlier spikes have a gradient by later input"
         if first.input[:, 1:].any():
             yield "batch items influence each other: spikes of one have a gradient by the input of others"
-
-
-def _named(problem: Problem, first: Gradients, again: Gradients) -> Iterator[tuple[str, np.ndarray | None, np.ndarray | None]]:
-    """(name, gradient, gradient again): of all weights, of all biases, of the input."""
-    names, parameters = places(problem.network), problem.network.parameters
-    for key in ("weight", "bias"):
-        for node in (node for node, shapes in parameters.items() if key in shapes):
-            where = f" of {names[node]}" if names[node] else ""
-            yield f"{key}{where}", first.parameters[node][key], again.parameters[node][key]
-    if first.input is not None:
-        yield "input", first.input, again.input
 
 
 def _fault(name: str, given: np.ndarray | None, repeated: np.ndarray | None, tolerance: float) -> str | None:

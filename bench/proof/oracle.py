@@ -59,18 +59,16 @@ def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = No
     if node.kind == "norm":
         result.statistics[node.name] = statistics(*inputs)
     if node.kind == "neuron":
-        value, pull = _neuron(result, node, own.get("recurrent"), *inputs, spikes)
+        value, pull = _neuron(result, node, own, inputs[0], spikes)
     else:
         value, pull = LAYERS[node.kind](node.options, own, *inputs)
     result.values[node.name], result.pulls[node.name] = value, pull
 
 
-def _neuron(
-    result: Run, node: Node, recurrent: np.ndarray | None, currents: np.ndarray, spikes: np.ndarray | None
-) -> tuple[np.ndarray, Pull]:
-    spec, by_potentials = spec_of(node.options["neuron"]), node.options["potentials"]
+def _neuron(result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+    spec, recurrent, by_potentials = spec_of(node.options["neuron"]), own.get("recurrent"), node.options["potentials"]
     given = None if spikes is None else spikes.astype(np.float64)
-    v, expected = run(spec, currents, given, recurrent)
+    v, expected = run(spec, x, given, recurrent)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Program
 
 from ..measure.phases import Phase
@@ -17,25 +18,20 @@ forward's."""
 
 
 def recheck(
-    program: Program,
-    problem: Problem,
-    phases: dict[str, Phase],
-    name: str,
-    result: Any,
-    x: np.ndarray,
-    limits: LimitsByNode,
-    native: bool = False,
+    program: Program, problem: Problem, forward: Phase, name: str, result: Any, index: int, limits: LimitsByNode
 ) -> dict[str, str]:
-    """Event fields `status` and `reason` if the last output of the phase `name` on x is wrong, else none.
+    """Event fields `status` and `reason` if the last output of the phase `name`, on input number `index`, is wrong, else none.
 
     That of a native neuron, for which there is no oracle, must be what an untimed call gives.
     """
-    spikes = program.spikes(result)
-    if native or set(problem.network.neurons) - spikes.keys():
-        reason = _unlike_forward(program, phases["forward"], result, 0 if x is problem.input else 1, problem.last)
+    spikes, network = program.spikes(result), problem.network
+    native = isinstance(network.node(problem.last).options["neuron"], Native)
+    if native or set(network.neurons) - spikes.keys():
+        reason = _unlike_forward(program, forward, result, index, problem.last)
     else:
         layers_apart = problem.rows is not None and len(spikes) > 1
         gradients = program.gradients(result) if name == "backward" and not layers_apart else None
+        x = (problem.input, problem.other_input)[index % 2]
         reason = "; ".join(judge(problem, Call(x, spikes, program.output(result), gradients), limits).findings)
     return {"status": "check_failed", "reason": f"last timed output: {reason}"} if reason else {}
 

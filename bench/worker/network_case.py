@@ -202,10 +202,9 @@ class Worker:
                 with self._part(name, "error"):
                     samples, result, index = sample(parts[name], program, self.task.rel_ci, budget)
                 measured[name] = samples
-                x = (problem.input, problem.other_input)[index % 2]
                 with self._part("recheck", "error"):
                     limits = limits_of(self.case, self.network, self.fixed)
-                    refused = recheck(program, problem, parts, name, result, x, limits, self.case.native)
+                    refused = recheck(program, problem, parts["forward"], name, result, index, limits)
                 facts = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
                 self.emit({"part": name, **facts, **refused})
                 result = None  # its memory is free for the next phase
