@@ -1,9 +1,8 @@
 """Faults of one number: a constant of the neuron that is off, or a share of something that is mixed in. NumPy only."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,11 +27,7 @@ class Constant:
 
 
 def _spec_field(text: str, name: str, starts: tuple[float, ...], lowest: float, highest: float) -> Constant:
-    def supposed(e: Evidence, p: float) -> Hypothesis:
-        changes: dict[str, Any] = {name: p}
-        return e.suppose(spec=replace(e.spec, **changes))
-
-    return Constant(text, lambda e: getattr(e.spec, name), supposed, starts, lowest, highest)
+    return Constant(text, lambda e: getattr(e.spec, name), lambda e, p: e.respecified(**{name: p}), starts, lowest, highest)
 
 
 def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining: float) -> Constant:
@@ -58,14 +53,10 @@ def _biased(e: Evidence, p: float) -> Hypothesis:
     return e.right if e.bias is None else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
 
 
-def _mean(count: int) -> np.ndarray:
-    return np.full((count, count), 1 / count)
-
-
 MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
     ("looks ahead: about {p} of the next step's current is mixed in", 0, lambda count: np.eye(count, k=1)),
-    ("looks ahead: about {p} of the mean current of all steps is mixed in", 0, _mean),
-    ("batch items mix: about {p} of the mean over the batch is mixed in", 1, _mean),
+    ("looks ahead: about {p} of the mean current of all steps is mixed in", 0, lambda count: np.full((count, count), 1 / count)),
+    ("batch items mix: about {p} of the mean over the batch is mixed in", 1, lambda count: np.full((count, count), 1 / count)),
     ("batch items mix: about {p} of the previous item is mixed in", 1, lambda count: np.roll(np.eye(count), 1, axis=0)),
 )
 """Words, axis and matrix of what may be mixed into the currents."""
@@ -102,4 +93,4 @@ def slopes(e: Evidence) -> Iterator[Constant]:
 
 
 def _sloped(surrogate: str, detached: bool, e: Evidence, p: float) -> Hypothesis:
-    return e.suppose(spec=replace(e.spec, surrogate=surrogate, detach_reset=detached, slope=p))
+    return e.respecified(surrogate=surrogate, detach_reset=detached, slope=p)

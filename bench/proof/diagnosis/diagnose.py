@@ -69,22 +69,15 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
     other = oracle.forward(network, problem.parameters, problem.other_input)
     layers = []
     for neuron in network.neurons:
-        node, before = network.node(neuron), network.linear_before(neuron)
-        source = before.inputs[0] if before else node.inputs[0]
-        x, other_x = (values[source] for values in (result.values, other.values))
-        if before:
-            layers.append(alone(problem, neuron, x, other_x))
-            continue
+        node = network.node(neuron)
+        source = (network.linear_before(neuron) or node).inputs[0]
+        inputs = [_flat(run.values[source]) for run in (result, other)]
         if node.options["recurrent"]:
             recurrent = problem.parameters[neuron]["recurrent"].T.astype(np.float64)
-            x, other_x = (_with_feedback(a, r.spikes[neuron], recurrent) for a, r in ((x, result), (other_x, other)))
-        layers.append(alone(problem, neuron, _flat(x), _flat(other_x)))
-    return [replace(layer, rows=problem.rows) for layer in layers]
-
-
-def _with_feedback(currents: np.ndarray, spikes: np.ndarray, recurrent: np.ndarray) -> np.ndarray:
-    """Currents together with what a neuron's own previous spikes add to them."""
-    return currents + np.concatenate([np.zeros_like(currents[:1]), spikes[:-1] @ recurrent])
+            fed_back = [run.spikes[neuron][:-1] @ recurrent for run in (result, other)]
+            inputs = [np.concatenate([x[:1], x[1:] + more]) for x, more in zip(inputs, fed_back, strict=True)]
+        layers.append(replace(alone(problem, neuron, *inputs), rows=problem.rows))
+    return layers
 
 
 def _flat(values: np.ndarray) -> np.ndarray:
@@ -121,9 +114,13 @@ def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
             return "fires at every step" if spikes.any() else "silent: no neuron ever fires"
     sample = _sampled(whole.neurons, wrong)
     part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, call, limit, sample)
-    if wrong.any():
-        return _of_decisions(part) or _place(wrong, whole.neurons) or _of_start(part)
-    return _of_gradients(part) if part.gradients else None
+    if not wrong.any():
+        return _of_gradients(part) if part.gradients else None
+    if text := _of_decisions(part) or _place(wrong, whole.neurons):
+        return text
+    # Last, for a start of its own for every trace explains much.
+    before, after = (wrong_decisions(h, limit.distance).mean() for h in (part.right, anywhere(part)))
+    return "not started from rest" if after <= FAR_BETTER * before else None
 
 
 def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits, rows: np.ndarray | None) -> Evidence:
@@ -159,9 +156,6 @@ def _sampled(rows: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         return rows
     kinds = [kind for kind in (np.flatnonzero(wrong.any(axis=(0, 1))), np.arange(len(rows))) if len(kind)]
     return rows[np.unique([kind[i] for kind in kinds for i in np.linspace(0, len(kind) - 1, count // 2).astype(int)])]
-
-
-# -- decisions --------------------------------------------------------------------------------------------------
 
 
 def _of_decisions(e: Evidence) -> str | None:
@@ -212,16 +206,6 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
         some = ", ".join(str(rows[n]) for n in neurons[:8])
         return f"only some neurons are wrong: {some}{' …' if faulty > 8 else ''}"
     return None
-
-
-def _of_start(e: Evidence) -> str | None:
-    """Last, for a start of its own for every trace explains much."""
-    text, supposed = anywhere(e)
-    before, after = (wrong_decisions(h, e.limit.distance).mean() for h in (e.right, supposed))
-    return text if after <= FAR_BETTER * before else None
-
-
-# -- gradients --------------------------------------------------------------------------------------------------
 
 
 def _of_gradients(e: Evidence) -> str | None:

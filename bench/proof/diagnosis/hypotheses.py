@@ -55,8 +55,12 @@ class Evidence:
         return self.right.spec
 
     def suppose(self, **changes: Any) -> Hypothesis:
-        """The right neuron with other currents, spikes or equations, by the fields of `Hypothesis`."""
+        """The right neuron with other currents or spikes, by the fields of `Hypothesis`."""
         return replace(self.right, **changes)
+
+    def respecified(self, **changes: Any) -> Hypothesis:
+        """The right neuron with other equations, by the fields of `NeuronSpec`."""
+        return replace(self.right, spec=replace(self.spec, **changes))
 
     def started(self, after: np.ndarray | float) -> Hypothesis:
         """The neuron whose potential after the (missing) step −1 is `after`."""
@@ -68,9 +72,6 @@ class Evidence:
         """The potential (B, N) after the last step of a call on the other input."""
         longer = np.concatenate([self.other_currents, np.zeros_like(self.other_currents[:1])])
         return run(self.spec, longer)[0][-1] / self.spec.decay
-
-
-# -- structure: texts and hypotheses ------------------------------------------------------------------------------
 
 
 def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
@@ -91,12 +92,12 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     for reset in RESETS:
         # `hard-straight` differs from `hard` in the gradient only.
         if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
-            yield f"resets like `{reset}`, not `{spec.reset}`", e.suppose(spec=replace(spec, reset=reset))
+            yield f"resets like `{reset}`, not `{spec.reset}`", e.respecified(reset=reset)
     if spec.max_spikes > 1:
-        yield "fires at most one spike a step", e.suppose(spec=replace(spec, max_spikes=1))
-        yield f"fires more than {spec.max_spikes} spikes a step", e.suppose(spec=replace(spec, max_spikes=MANY))
+        yield "fires at most one spike a step", e.respecified(max_spikes=1)
+        yield f"fires more than {spec.max_spikes} spikes a step", e.respecified(max_spikes=MANY)
     else:
-        yield "fires several spikes a step", e.suppose(spec=replace(spec, max_spikes=MANY))
+        yield "fires several spikes a step", e.respecified(max_spikes=MANY)
         if spec.reset.startswith("soft"):
             yield "fires several spikes a step inside and hands out one (clipped)", _clipped(e)
 
@@ -143,7 +144,7 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]
         yield f"neurons {first} and {other} are swapped" if swapped else text, e.suppose(currents=e.right.currents[:, :, order])
 
 
-def anywhere(e: Evidence) -> tuple[str, Hypothesis]:
+def anywhere(e: Evidence) -> Hypothesis:
     """Each item's neurons may start from potentials of their own: from the least that its decisions leave."""
     step = 1e-6
     here, moved = (run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
@@ -152,24 +153,17 @@ def anywhere(e: Evidence) -> tuple[str, Hypothesis]:
     low = np.where(e.right.spikes > 0, bounds, -np.inf).max(axis=0)
     high = np.where(e.right.spikes > 0, np.inf, bounds).min(axis=0)
     start = np.where(low > 0, low + 1e-6, np.where(high < 0, high - 1e-6, 0.0))
-    return "not started from rest", e.started(np.nan_to_num(start))
-
-
-# -- gradients: texts and hypotheses ---------------------------------------------------------------------------
+    return e.started(np.nan_to_num(start))
 
 
 def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     """Forward runs do not see these either."""
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
-    yield f"the reset is {now} where it should be {should}", e.suppose(spec=replace(e.spec, detach_reset=not detached))
+    yield f"the reset is {now} where it should be {should}", e.respecified(detach_reset=not detached)
     for reset in ("hard", "hard-straight"):
         if e.spec.reset.startswith("hard") and reset != e.spec.reset:
-            text = f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`"
-            yield text, e.suppose(spec=replace(e.spec, reset=reset))
-
-
-# -- rounding: texts and hypotheses -------------------------------------------------------------------------------
+            yield f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`", e.respecified(reset=reset)
 
 
 def truncated(array: np.ndarray) -> np.ndarray:
