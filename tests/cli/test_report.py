@@ -13,6 +13,8 @@ from support.synthetic import rounds
 
 from snnbench.experiment.config import load_config
 from snnbench.records.store import ResultFolder
+from snnbench.report.files import read_results
+from snnbench.report.page.page import html_text
 from snnbench.report.page.reproduce import result_set
 from snnbench.report.plots import DRAWING
 
@@ -90,7 +92,9 @@ def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
     again.write_text(contents.config)
     assert load_config(again) == load_config(ROOT / "configs" / "quickstart.toml")
     assert tomllib.loads(contents.config)["measure"]["budget"] == "2000ms"
-    assert contents.command == "snnbench run --config quickstart.toml" and any(contents.packages.values())
+    assert any(contents.packages.values())
+    page = html_text(read_results([QUICKSTART]).table, "quickstart", sets=[contents])
+    assert "<pre>snnbench run --config quickstart.toml</pre>" in page
 
 
 @pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
