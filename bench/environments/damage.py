@@ -47,8 +47,7 @@ def damage(environment: Environment) -> list[str]:
 
 
 def lost_files(site_packages: Path) -> list[str]:
-    """Packages that miss files which they were installed with. `Distribution.files` would not do: it hides lost files
-    from Python 3.12 on."""
+    """Packages that miss files of their own. `Distribution.files` would not do: it hides lost files from Python 3.12 on."""
     sentences = []
     for package in sorted(distributions(path=[str(site_packages)]), key=lambda package: package.name):
         names = [row[0] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row]

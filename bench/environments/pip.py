@@ -38,10 +38,8 @@ NOT_FOR_PIP = ("PYTHONPATH", "PYTHONHOME", "PIP_PREFIX", "PIP_PYTHON", "PIP_ROOT
 
 
 def pip_runner() -> Path | None:
-    """The script by which `pip --python` runs itself under another Python, since pip 22.3; None without such a pip.
-
-    `pip --python` itself starts one process more, which would survive when snnbench is killed.
-    """
+    """The script by which `pip --python` runs itself under another Python, since pip 22.3; None without such a pip. That command
+    starts one process more, which would survive when snnbench is killed."""
     try:
         runner = package_folder("pip") / "__pip-runner__.py"
     except ModuleNotFoundError:

@@ -1,5 +1,4 @@
-"""environments.toml → recipes: the packages of each framework's virtual environment, the steps that install them, and
-what the machine must have."""
+"""environments.toml → recipes: what each environment holds, the steps that install it, and what the machine must have."""
 
 import hashlib
 import json
@@ -87,8 +86,7 @@ def pin_of(package: str) -> Requirement | None:
 
 
 def environments_folder() -> Path:
-    """Where environments are made: $SNNBENCH_ENVIRONMENTS, else `snnbench/environments` in the user's folder for data, which is
-    ~/.local/share on Linux."""
+    """Where environments are made: $SNNBENCH_ENVIRONMENTS, else in the user's folder for data (~/.local/share on Linux)."""
     if given := os.environ.get("SNNBENCH_ENVIRONMENTS"):
         return Path(given).expanduser().absolute()
     return user_data_path("snnbench") / "environments"

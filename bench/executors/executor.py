@@ -11,8 +11,7 @@ class CannotStart(Exception):
 
 @dataclass
 class Ending:
-    """How a worker ended: its exit code or signal, whether it was stopped for its time, and whether the kernel killed it for want
-    of memory."""
+    """How a worker ended. `timed_out`: it was stopped; `host_ran_out`: the kernel killed it for want of memory."""
 
     exit_code: int | None = None
     signal: int | None = None

@@ -94,10 +94,8 @@ def _ends_within(process: subprocess.Popen[bytes], timeout: float) -> bool:
 
 
 def _kill_all(process: subprocess.Popen[bytes], before: set[int]) -> None:
-    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save.
-
-    `before` are the descendants that this process had before it started the worker.
-    """
+    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save. `before` are the
+    descendants that this process had before it started the worker."""
     try:
         descendants = psutil.Process(process.pid).children(recursive=True)
     except psutil.Error:

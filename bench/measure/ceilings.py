@@ -13,19 +13,12 @@ from .floor import Ceilings, mandatory, products
 
 LEAST_SECONDS = 0.03
 """Calls are repeated for at least this long: a shorter look is at the mercy of whoever else is computing."""
-
 MOST_COPIED = 1 << 28
 """Numbers copied at most: 1 GiB."""
-
-PROBE_FLOPS = {"cpu": 2e8, "cuda": 1e11}
-MOST_FLOPS = {"cpu": 1e10, "cuda": 1e13}
+PROBE_FLOPS, MOST_FLOPS = {"cpu": 2e8, "cuda": 1e11}, {"cpu": 1e10, "cuda": 1e13}
 """Flops at most of one product, when a format is tried and when its rate is measured."""
-
-COPIED = [2**k for k in range(12, 28, 3)]
-"""Numbers that `calibrate_device` copies: 16 KiB to 512 MiB."""
-
-WIDTH = {"cpu": 1024, "cuda": 8192}
-"""Rows and columns of the matrices that `calibrate_device` multiplies."""
+COPIED, WIDTH = [2**k for k in range(12, 28, 3)], {"cpu": 1024, "cuda": 8192}
+"""Numbers that `calibrate_device` copies, 16 KiB to 512 MiB, and rows and columns of the matrices that it multiplies."""
 
 
 def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings:

@@ -9,10 +9,8 @@ from snnbench.kernels.work import Work
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 2}
 """Bytes of a number at the borders of a network."""
-
 WINOGRAD = 4
 """How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
-
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}
 """A time below this share of the floor is refused as implausible."""
 

@@ -16,11 +16,8 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class HostMemory:
-    """Resident memory of this process, by the kernel's books.
-
-    The mark is reset by the process itself: the figure that a parent gets for a child also holds the parent's own
-    memory at the time of the fork.
-    """
+    """Resident memory of this process, by the kernel's books. The mark is reset by the process itself: the figure that a parent
+    gets for a child also holds the parent's own memory at the time of the fork."""
 
     meaning = "host resident"
     highest = 0
@@ -78,10 +75,8 @@ M_MMAP_MAX, MOST_MAPPINGS = -4, 65536  # malloc.h; glibc's default
 
 @contextmanager
 def freed_memory_returned() -> Iterator[None]:
-    """Large blocks are mapped, and so leave the resident memory when they are freed; `worker_environment` has them kept.
-
-    Kept blocks that do not fit the next request would be counted beside it, as often as the heap's history has it.
-    """
+    """Large blocks are mapped, and so leave the resident memory when they are freed; `worker_environment` has them kept. Kept
+    blocks that do not fit the next request would be counted beside it, as often as the heap's history has it."""
     if not hasattr(libc := ctypes.CDLL(None), "mallopt"):
         yield
         return

@@ -11,7 +11,6 @@ from snnbench.adapters.base.contract import Program
 class Phase:
     """`prepare(i)` makes what call number i needs, untimed; `call` is timed and hands back what is waited for."""
 
-    name: str
     prepare: Callable[[int], Any]
     call: Callable[[Any], Any]
 
@@ -29,8 +28,8 @@ def phases(program: Program, inputs: list[Any], upstream: Any) -> dict[str, Phas
         return result
 
     return {
-        "forward": Phase("forward", prepared, program.forward),
-        "backward": Phase("backward", forwarded, lambda result: program.backward(result, upstream)),
-        "step": Phase("step", prepared, lambda x: program.step(x, upstream)),
-        "inference": Phase("inference", prepared, program.inference),
+        "forward": Phase(prepared, program.forward),
+        "backward": Phase(forwarded, lambda result: program.backward(result, upstream)),
+        "step": Phase(prepared, lambda x: program.step(x, upstream)),
+        "inference": Phase(prepared, program.inference),
     }

@@ -14,10 +14,8 @@ PLATEAU = 64
 
 @dataclass
 class WarmUp:
-    """Warm until two adjacent windows of ten calls agree: medians within 2 %, quartiles within 5 %.
-
-    Bounded by 50 calls and by `budget` seconds beside the first call, which may compile, but never fewer than three calls.
-    """
+    """Warm until two adjacent windows of ten calls agree: medians within 2 %, quartiles within 5 %. Bounded by 50 calls and by
+    `budget` seconds beside the first call, which may compile, but never fewer than three calls."""
 
     budget: float
     calls: list[float] = field(default_factory=list)
@@ -36,10 +34,8 @@ class WarmUp:
 
 @dataclass
 class Stopping:
-    """Stop sampling at a narrow interval (`converged`), when noise stopped shrinking (`noise_plateau`) or at `budget`.
-
-    `rel_ci` is the half width of the 95 % interval of the median, as a share of it. `budget` is in seconds.
-    """
+    """Stop sampling at a narrow interval (`converged`), when noise stopped shrinking (`noise_plateau`) or at `budget`. `rel_ci`
+    is the half width of the 95 % interval of the median, as a share of it. `budget` is in seconds."""
 
     rel_ci: float
     budget: float

@@ -20,9 +20,7 @@ Statistics = dict[str, dict[str, np.ndarray]]
 @dataclass
 class Call:
     """What a framework gave for the input x (T, B, *features): spikes by neuron and, where they are judged, the rest.
-
-    `statistics` are the running statistics before and after the call.
-    """
+    `statistics` are the running statistics before and after the call."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
@@ -34,9 +32,7 @@ class Call:
 @dataclass
 class Verdict:
     """Findings are reasons to reject, in words; empty means the same network. Errors of gradients are the largest over nodes.
-
-    Decisions that no oracle judged are None.
-    """
+    Decisions that no oracle judged are None."""
 
     findings: list[str] = field(default_factory=list)
     wrong_decisions: float | None = 0.0
@@ -54,10 +50,8 @@ class Verdict:
 
 
 def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
-    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs.
-
-    Gradients are judged where all else is right.
-    """
+    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs. Gradients are
+    judged where all else is right."""
     verdict = Verdict(firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None)
     verdict.findings += unreadable(problem, call)
     if verdict.findings:

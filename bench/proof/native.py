@@ -16,10 +16,8 @@ LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
 
 
 def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
-    """`problem` on 2^k times its inputs, and 2^k: the smallest k ≤ 8 at which there are 2 spikes in 100 steps of a neuron.
-
-    Each framework scales currents in its own way, and a neuron that is silent shows nothing. Raises Unsupported if none does.
-    """
+    """`problem` on 2^k times its inputs, and 2^k: the smallest k ≤ 8 at which there are 2 spikes in 100 steps of a neuron. Each
+    framework scales currents in its own way, and a neuron that is silent shows nothing. Raises Unsupported if none does."""
     for k in range(MOST_DOUBLINGS + 1):
         factor = np.float32(2**k)
         result = program.inference(program.put_input(factor * problem.input))

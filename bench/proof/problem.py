@@ -30,9 +30,7 @@ WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM, SAMPLE = range(6)
 @dataclass
 class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features), upstream of the output's shape.
-
-    `rows` are the judged neurons of every layer, None for all; the upstream gradient is zero elsewhere.
-    """
+    `rows` are the judged neurons of every layer, None for all; the upstream gradient is zero elsewhere."""
 
     network: Network
     parameters: Parameters
@@ -166,8 +164,7 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
 
 
 def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
-    """Bernoulli(0.3) spikes or U(0,1) numbers; where a neuron reads them Gaussian currents, at Bernoulli(0.3) events if
-    `spikes`."""
+    """Bernoulli(0.3) spikes or U(0,1) numbers; for a neuron Gaussian currents, at Bernoulli(0.3) events if `spikes`."""
     random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
     dense = random.random(shape, dtype=np.float32)
     events = (dense < INPUT_RATE).astype(np.float32)
@@ -178,8 +175,7 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
 
 
 def _sampled_rows(case: Case, network: Network) -> np.ndarray | None:
-    """None up to 2048 neurons; above, in a chain of one width: the first, the last and one seeded neuron of each of 256 equal
-    stripes."""
+    """None up to 2048 neurons; above, in a chain of one width: the first, the last and a seeded one of each of 256 stripes."""
     widths = {network.shapes[name] for name in (INPUT, *(node.name for node in network.nodes))}
     if not is_chain(network) or len(widths) > 1 or (count := network.input[0]) <= SAMPLED_ABOVE:
         return None

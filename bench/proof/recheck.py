@@ -21,9 +21,7 @@ def recheck(
     program: Program, problem: Problem, forward: Phase, name: str, result: Any, index: int, limits: LimitsByNode
 ) -> dict[str, str]:
     """Event fields `status` and `reason` if the last output of the phase `name`, on input number `index`, is wrong, else none.
-
-    That of a native neuron, for which there is no oracle, must be what an untimed call gives.
-    """
+    That of a native neuron, for which there is no oracle, must be what an untimed call gives."""
     spikes, network = program.spikes(result), problem.network
     native = isinstance(network.node(problem.last).options["neuron"], Native)
     if native or set(network.neurons) - spikes.keys():

@@ -26,10 +26,8 @@ def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
 def run(
     spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray | None = None, recurrent: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …).
-
-    With `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
-    """
+    """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …). With
+    `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N)."""
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after = np.zeros_like(currents[0])
     for t, current in enumerate(currents):

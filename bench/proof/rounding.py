@@ -6,10 +6,8 @@ _MANTISSA_BITS = {"tf32": 10, "bf16": 7, "amp-bf16": 7}
 
 
 def round_to(array: np.ndarray, precision: str) -> np.ndarray:
-    """`array` (float32) rounded to nearest even in the format of `precision`, still as float32; fp32: unchanged.
-
-    Finite input stays finite for tf32 and bf16 unless it exceeds their largest number.
-    """
+    """`array` (float32) rounded to nearest even in the format of `precision`, still as float32; fp32: unchanged. Finite input
+    stays finite for tf32 and bf16 unless it exceeds their largest number."""
     array = np.ascontiguousarray(array, dtype=np.float32)
     if precision == "fp32":
         return array

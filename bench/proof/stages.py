@@ -24,13 +24,10 @@ from .time_axis import time_axis
 
 OWN_SIZE, TIME_AXIS = "own size", "time axis"
 """With these the names of stages begin and end."""
-
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
-
 MOST_ROUNDED = 0.1
 """The relative L2 change of weights above which a construction in fixed point is given another network."""
-
 SETTLE_SECONDS = 0.2
 """How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
 
@@ -135,10 +132,8 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
 
 
 def problem_of(case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None) -> Problem:
-    """The problem of `case`; its weights are ones that a construction in fixed point can hold.
-
-    Raises Unsupported if it would then be another network.
-    """
+    """The problem of `case`; its weights are ones that a construction in fixed point can hold. Raises Unsupported if it would
+    then be another network."""
     problem = generate(case, network, gains)
     if fixed is None:
         return problem

@@ -1,7 +1,5 @@
-"""`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work.
-
-JOB is a JSON file. The process writes a file of events, one JSON document a line, which survives its crash.
-"""
+"""`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work. JOB is a JSON file. The
+process writes a file of events, one JSON document a line, which survives its crash."""
 
 import importlib
 import json

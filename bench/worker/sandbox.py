@@ -23,8 +23,7 @@ def limit_memory(size: int) -> None:
 
 
 def die_with_parent(parent: int | None) -> None:
-    """Have the kernel kill this process when the harness, process `parent`, dies, however it dies. None in a container, where
-    the harness cannot be seen."""
+    """Have the kernel kill this process when the harness, process `parent`, dies; None in a container, which cannot see it."""
     if sys.platform == "linux" and parent is not None:
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -58,8 +57,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_compiler(program: object) -> bool:
-    """Whether the file that would be started, links followed, is a compiler. Its arguments are not looked at: they are
-    paths, which may contain any word."""
+    """Whether the file that would be started, links followed, is a compiler; its arguments are paths of any words."""
     path = shutil.which(os.fsdecode(program)) if isinstance(program, str | bytes | os.PathLike) else None
     return bool(path and COMPILER.fullmatch(Path(path).resolve().name))
 

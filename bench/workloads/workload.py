@@ -32,8 +32,7 @@ class Workload:
         return (self.network.__doc__ or "").partition("\n")[0]
 
     def canonical(self, case: Case) -> Case:
-        """`case` with the fields that this workload fixes, and None for axes that it does not have, so that no case is measured
-        twice under two names."""
+        """`case` with what this workload fixes, and None for axes it does not have: no case is measured twice under two names."""
         values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
         return replace(case, **values)
 

@@ -131,7 +131,7 @@ class Program:
 def sampled(rel_ci=0.01, budget=1e6):
     clock = Clock()
     program = Program(clock)
-    return program, *sample(Phase("forward", program.prepare, program.call), program, rel_ci, budget, clock)
+    return program, *sample(Phase(program.prepare, program.call), program, rel_ci, budget, clock)
 
 
 def test_only_the_call_and_its_wait_are_timed():
@@ -171,7 +171,7 @@ def test_a_first_call_that_compiles_costs_no_samples():
         clock.now += next(compiling, 0.0)
 
     program.wait = first
-    samples, _, _ = sample(Phase("forward", program.prepare, program.call), program, 0.01, 5100.0, clock)
+    samples, _, _ = sample(Phase(program.prepare, program.call), program, 0.01, 5100.0, clock)
     assert (samples.warm_up_converged, samples.stop_reason, len(samples.wall)) == (True, "converged", 7)
 
 
@@ -183,7 +183,7 @@ def test_collection_is_on_again_even_after_an_error():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        sample(Phase("forward", program.prepare, fails), program, 0.01, 1.0, clock)
+        sample(Phase(program.prepare, fails), program, 0.01, 1.0, clock)
     assert gc.isenabled()
 
 
@@ -208,7 +208,7 @@ def test_a_device_timer_surrounds_the_call_and_is_read_after_the_wait():
     clock = Clock()
     program = Program(clock)
     program.device_clock, program.device_timer = "events", lambda: Timer(program.log)
-    samples, _, _ = sample(Phase("forward", program.prepare, program.call), program, 0.01, 1.0, clock)
+    samples, _, _ = sample(Phase(program.prepare, program.call), program, 0.01, 1.0, clock)
     assert program.log[:6] == [("prepare", 0), "start", ("call", 0), "stop", ("wait", 0), "seconds"]
     assert set(samples.device) == {7.0}
     assert samples.warnings() == ["W-SYNC: device time exceeds wall time: the device was not waited for"]

@@ -13,10 +13,8 @@ from .hypotheses import Evidence, Hypothesis
 
 @dataclass(frozen=True)
 class Constant:
-    """A fault of one number p between lowest and highest; the neuron is right at p = `right(e)`.
-
-    `text` has the fields p and right. `starts` are where else to begin looking than at the right value.
-    """
+    """A fault of one number p between lowest and highest; the neuron is right at p = `right(e)`. `text` has the fields p and
+    right. `starts` are where else to begin looking than at the right value."""
 
     text: str
     right: Callable[[Evidence], float]

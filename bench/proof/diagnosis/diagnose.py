@@ -35,10 +35,8 @@ BY_CHANCE = 1e-4
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """One sentence that names the fault in a rejected call, None if the evidence does not identify it.
-
-    Gradients are looked at where the network is a single layer, and are None in a call whose forward was already wrong.
-    """
+    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Gradients are looked at
+    where the network is a single layer."""
     network, names = problem.network, places(problem.network)
     for neuron in network.neurons:
         given = call.spikes.get(neuron)
@@ -60,10 +58,8 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
 
 
 def _layers(problem: Problem, call: Call) -> list[Problem]:
-    """Each neuron as a network of its own, on what the framework's nodes below gave it, features in one row.
-
-    The other input comes from the oracle, free in the neuron before.
-    """
+    """Each neuron as a network of its own, on what the framework's nodes below gave it, features in one row. The other input
+    comes from the oracle, free in the neuron before."""
     network = problem.network
     result = oracle.forward(network, problem.parameters, call.x, call.spikes)
     other = oracle.forward(network, problem.parameters, problem.other_input)

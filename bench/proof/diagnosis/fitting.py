@@ -73,10 +73,8 @@ class Fit:
 
 
 def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
-    """The best p from any start; None if no value is better than the right one.
-
-    Margins are linear in p near enough: each decision then bounds p on one side, and p goes where fewest are broken.
-    """
+    """The best p from any start; None if no value is better than the right one. Margins are linear in p near enough: each
+    decision then bounds p on one side, and p goes where fewest are broken."""
     right, fits = constant.right(e), []
     fired = e.right.spikes.ravel() > 0
     for start in (right, *constant.starts):

@@ -1,7 +1,5 @@
-"""The faults that a rejected network is tested for: each is the right neuron with one thing wrong. NumPy only.
-
-Faults are tables of names with the hypothesis they stand for; `diagnose` runs the forced recurrence on it.
-"""
+"""The faults that a rejected network is tested for: each is the right neuron with one thing wrong. NumPy only. Faults are tables
+of names with the hypothesis they stand for; `diagnose` runs the forced recurrence on it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,9 +20,7 @@ MANY = 2**20
 @dataclass(frozen=True)
 class Hypothesis:
     """One neuron as it would be with a fault: currents and the framework's spikes, (T, B, N), in the order it computes them.
-
-    `pull` maps the gradient by these currents to the gradient by the right ones.
-    """
+    `pull` maps the gradient by these currents to the gradient by the right ones."""
 
     spec: NeuronSpec
     currents: np.ndarray
