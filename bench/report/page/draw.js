@@ -94,18 +94,15 @@ async function exportPanel(target, kind) {
   const letters = Math.floor(target.clientWidth / 7);
   const title = { text: wrapped(figure.title, letters), subtitle: [panel.title, ...panel.notes].flatMap((text) => wrapped(text, letters)) };
   const view = await embedded(document.createElement("div"), target, target.clientWidth, "light", { title });
-  save(`${target.dataset.name}.${kind}`, await view.toImageURL(kind, 2));
+  save(`${target.name}.${kind}`, await view.toImageURL(kind, 2));
   view.finalize();
 }
 
 function card(figure, panel, index, id) {
-  const target = element("div", { className: "plot", figure, panel });
-  target.dataset.name = `${id}-${index + 1}`;
-  const buttons = ["png", "svg"].map((kind) => {
-    const label = `Save ${figure.title}, ${panel.title} as ${kind.toUpperCase()}`;
-    const button = element("button", { type: "button", textContent: kind.toUpperCase(), onclick: () => exportPanel(target, kind) });
-    button.setAttribute("aria-label", label);
-    return button;
+  const target = element("div", { className: "plot", figure, panel, name: `${id}-${index + 1}` });
+  const buttons = ["PNG", "SVG"].map((kind) => {
+    const ariaLabel = `Save ${figure.title}, ${panel.title} as ${kind}`;
+    return element("button", { type: "button", textContent: kind, ariaLabel, onclick: () => exportPanel(target, kind.toLowerCase()) });
   });
   const head = element("figcaption", {}, element("span", { textContent: panel.title }), element("span", { className: "save" }, ...buttons));
   const notes = element("ul", { className: "names" }, ...panel.notes.map((text) => element("li", { textContent: text })));

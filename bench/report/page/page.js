@@ -4,7 +4,8 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const place = new Map(data.columns.map((name, index) => [name, index]));
 const form = document.getElementById("filters");
-const state = { filters: {}, frameworks: new Set(), view: "times", sort: "", down: false, search: "", case: "", baseline: data.baseline };
+const USUAL = { baseline: data.baseline, view: "times", sort: "", search: "", case: "" }; // a minus before `sort`: downwards
+const state = { filters: {}, frameworks: new Set(), ...USUAL };
 const listeners = []; // called when the state has changed
 
 /** A column of results.csv for the case in line `row`; null if unknown. */
@@ -26,11 +27,6 @@ function shownRow(row) {
   return wanted(data.variants[row]) && matches(data.where[row]);
 }
 
-function changed() {
-  address();
-  refresh();
-}
-
 function refresh() {
   show();
   for (const listener of listeners) listener();
@@ -39,11 +35,7 @@ function refresh() {
 function address(section = location.hash.slice(1).split("&")[0]) {
   const parts = new URLSearchParams(Object.entries(state.filters).filter(([axis, text]) => text && text !== standard(axis)));
   for (const name of state.frameworks) parts.append("framework", name);
-  if (state.baseline !== data.baseline) parts.set("baseline", state.baseline);
-  if (state.view !== "times") parts.set("view", state.view);
-  if (state.sort) parts.set("sort", (state.down ? "-" : "") + state.sort);
-  if (state.search) parts.set("search", state.search);
-  if (state.case) parts.set("case", state.case);
+  for (const name of Object.keys(USUAL)) if (state[name] !== USUAL[name]) parts.set(name, state[name]);
   const hash = "#" + [section.includes("=") ? "" : section, parts.toString()].filter((text, index) => text || !index).join("&");
   document.getElementById("permalink").href = hash;
   try {
@@ -67,12 +59,8 @@ function read() {
     state.filters[select.name] = [...select.options].some((option) => option.value === asked) ? asked : standard(select.name);
   }
   state.frameworks = new Set(parts.getAll("framework").filter((name) => name in data.styles));
-  state.baseline = data.timed.includes(parts.get("baseline")) ? parts.get("baseline") : data.baseline;
-  state.view = parts.get("view") || "times";
-  state.sort = (parts.get("sort") || "").replace(/^-/, "");
-  state.down = (parts.get("sort") || "").startsWith("-");
-  state.search = parts.get("search") || "";
-  state.case = parts.get("case") || "";
+  for (const [name, usual] of Object.entries(USUAL)) state[name] = parts.get(name) || usual;
+  if (!data.timed.includes(state.baseline)) state.baseline = data.baseline;
   refresh();
   return section.includes("=") ? "" : section;
 }
@@ -111,13 +99,15 @@ function start() {
     if (type === "checkbox") state.frameworks[checked ? "add" : "delete"](value);
     else if (name === "baseline") state.baseline = value;
     else state.filters[name] = value;
-    changed();
+    address();
+    refresh();
   });
   form.addEventListener("reset", (event) => {
     event.preventDefault();
     for (const axis of Object.keys(state.filters)) state.filters[axis] = standard(axis);
     Object.assign(state, { frameworks: new Set(), baseline: data.baseline, search: "", case: "" });
-    changed();
+    address();
+    refresh();
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("click", (event) => {

@@ -9,11 +9,11 @@ const SEARCHED = ["status", "reason", "quality"].map((name) => heads.findIndex((
 let allRows = false;
 
 function compare(first, second) {
-  const [a, b] = [valueOf(first, state.sort), valueOf(second, state.sort)];
+  const [a, b] = [first, second].map((row) => valueOf(row, state.sort.replace("-", "")));
   const unknown = (value) => value === null || value === undefined || value === "";
   if (unknown(a) || unknown(b)) return unknown(a) - unknown(b) || first - second; // last, whichever way is up
   const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
-  return (state.down ? -order : order) || first - second;
+  return (state.sort[0] === "-" ? -order : order) || first - second;
 }
 
 /** Lines of results.csv in the order and choice of the table. */
@@ -34,12 +34,10 @@ function showTable() {
   cases.tBodies[0].append(...order.slice(0, limit).map((row) => rows[row]));
   cases.className = `view-${state.view} ready`;
   for (const head of heads) {
-    const sorted = head.dataset.column === state.sort;
-    if (sorted) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-    else head.removeAttribute("aria-sort");
+    head.ariaSort = { [head.dataset.column]: "ascending", ["-" + head.dataset.column]: "descending" }[state.sort] ?? null;
   }
   for (const button of document.querySelectorAll("[data-view]")) {
-    button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
+    button.ariaPressed = String(button.dataset.view === state.view);
   }
   const all = document.getElementById("all");
   all.hidden = order.length <= limit;
@@ -65,8 +63,8 @@ function change(part) {
 }
 
 for (const head of heads) {
-  const sort = head.dataset.column;
-  head.querySelector("button").onclick = () => change({ sort, down: state.sort === sort && !state.down });
+  const column = head.dataset.column;
+  head.querySelector("button").onclick = () => change({ sort: state.sort === column ? "-" + column : column });
 }
 for (const button of document.querySelectorAll("[data-view]")) {
   button.onclick = () => change({ view: button.dataset.view });
