@@ -61,7 +61,7 @@ def report(
     if format in TEXTS:
         print(TEXTS[format](results.table), end="")
     elif format is Format.JSON:
-        print(json.dumps({"rows": results.table.records()}, indent=1, default=str))
+        print(json.dumps({"rows": [entry.values for entry in results.table.entries]}, indent=1, default=str))
     else:
         theirs = read_published(published) if published else []
         target = out or folders[0]

@@ -1,6 +1,5 @@
 """Two result sets → what became worse or better. Statuses, proofs and memory always; times only where they can be compared."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from .. import units
 from ..mistakes import ConfigError
 from ..stats import resampled
 from ..status import STATUSES
-from .rows import Group, Row, comparison_group
+from .rows import Row, comparison_group, grouped
 
 SAME_MACHINE, OTHER_MACHINE = 1.03, 3.0
 """Factors by which a step time may differ: measured on one machine, and as its share of what all take on each of two."""
@@ -124,11 +123,8 @@ def _change(old: Row, now: Row) -> np.ndarray:
 
 def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
     """The same for step times over the geometric mean of their group; groups of one have no ratios."""
-    groups: dict[Group, list[tuple[Row, Row]]] = defaultdict(list)
-    for old, now in pairs:
-        groups[comparison_group(old)[1:]].append((old, now))
     changes: list[tuple[tuple[Row, Row], np.ndarray]] = []
-    for group in groups.values():
+    for group in grouped(pairs, lambda pair: comparison_group(pair[0])[1:]).values():
         if len(group) > 1:
             drawn = [np.log(_change(*pair)) for pair in group]
             changes += [(pair, np.exp(one - np.mean(drawn, axis=0))) for pair, one in zip(group, drawn, strict=True)]

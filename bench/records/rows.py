@@ -1,10 +1,10 @@
 """Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
 
-from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from snnbench.adapters.base.case import PHASES, Case
 
@@ -16,6 +16,8 @@ from .record import Record
 
 VARIANT = ("framework", "construction", "mode")
 """Fields of a case that say who computes it, and not what."""
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 Group = tuple[Any, ...]
 """What all rows that are ranked together have in common."""
 
@@ -124,21 +126,24 @@ def comparison_group(row: Row) -> Group:
     return (row.first.machine["hash"], row.first.measure["threads"], *network)
 
 
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """`items` by what `key` says of each, in the order in which they come."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def rows_of(records: list[Record]) -> list[Row]:
     """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case, the one
     that was to time most phases counts, and of those the newest."""
-    cases: dict[tuple[str, str], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        cases[record.case_id, record.machine["hash"]][record.done_key].append(record)
     rows = []
-    for versions in cases.values():
-        counted = max(versions.values(), key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
+    for measured in grouped(records, lambda record: (record.case_id, record.machine["hash"])).values():
+        versions = grouped(measured, lambda record: record.done_key).values()
+        counted = max(versions, key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
         counted.sort(key=lambda record: record.round)
         rows.append(Row(counted[0].typed_case, counted))
-    groups: dict[Group, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[comparison_group(row)].append(row)
-    for group in groups.values():
+    for group in grouped(rows, comparison_group).values():
         _rank(group)
         _set_floors(group)
     return sorted(rows, key=_place)

@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import Case
 
-from ..records.rows import VARIANT, Row, comparison_group
+from ..records.rows import VARIANT, Row, comparison_group, grouped
 from ..status import RESULTS, RETRIED, STATUSES
 
 
@@ -99,10 +99,8 @@ class Conditions:
         by_hash = {row.first.machine["hash"]: row.first.machine for row in rows}
         self.machines: dict[str, dict[str, Any]] = dict(sorted(by_hash.items()))
         """Descriptions by hash; machine 1 is the first."""
-        self.groups: dict[tuple, list[Row]] = defaultdict(list)
-        for row in rows:
-            self.groups[comparison_group(row)].append(row)
-        in_words = [(group, self._in_words(group[0])) for group in self.groups.values()]
+        self.groups = list(grouped(rows, comparison_group).values())
+        in_words = [(group, self._in_words(group[0])) for group in self.groups]
         self._parts = {id(row): parts for group, parts in in_words for row in group}
         texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in (*CONDITIONS, "threads", "machine")}
         self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
@@ -161,16 +159,15 @@ def where(row: Row) -> str:
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    groups = list(conditions.groups.values())
-    for index, row in ((index, row) for index, group in enumerate(groups) for row in group):
+    for index, row in ((index, row) for index, group in enumerate(conditions.groups) for row in group):
         word = "ok, not ranked" if row.status == "ok" and not row.sound else row.status
         title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
         kinds = KINDS if row.sound else UNRANKED
         cells[row.case.framework_variant][index] = {"word": word, "kind": kinds[row.status], "rank": row.rank, "title": title}
     counts = Counter(row.status for row in rows)
     return {
-        "heads": [conditions.varying(group[0]) or ["all cases"] for group in groups],
-        "lines": [(variant, [line.get(index) for index in range(len(groups))]) for variant, line in sorted(cells.items())],
+        "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],
+        "lines": [(name, [line.get(index) for index in range(len(conditions.groups))]) for name, line in sorted(cells.items())],
         "legend": [(status, KINDS[status], MEANINGS[status], counts[status]) for status in STATUSES if counts[status]],
         "endings": _endings([row for row in rows if not row.sound], conditions),
     }
@@ -178,11 +175,9 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
 
 def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     """One entry for all cases of a framework variant that ended alike, each case by its condition."""
-    alike: dict[tuple, list[list[str]]] = defaultdict(list)
-    for row in rows:
-        alike[row.case.framework_variant, row.status, where(row), reason_of(row)].append(conditions.varying(row))
+    alike = grouped(rows, lambda row: (row.case.framework_variant, row.status, where(row), reason_of(row)))
     endings = []
     for (variant, status, part, reason), members in alike.items():
         ending = {"variant": variant, "status": status, "kind": UNRANKED[status], "where": part, "reason": reason}
-        endings.append({**ending, "conditions": [condition for condition in members if condition]})
+        endings.append({**ending, "conditions": list(filter(None, map(conditions.varying, members)))})
     return endings

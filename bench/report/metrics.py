@@ -17,6 +17,22 @@ from ..records.rows import Row
 from .coverage import CASE_FIELDS, CONDITIONS, FLAGS, axis_of, reason_of
 from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, STEP_FIRST, SUMMARY, Entry, Metric
 
+HINTS = {
+    "rank": "rank by step time among cases that differ in nothing but the framework",
+    "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
+    "memory_meaning": "figures of different meaning are different quantities",
+    "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes before; few may be, "
+    "near the threshold",
+    "spike_mismatch": "against an oracle that runs free; decides nothing",
+    "grad_error": "relative L2, the worst of weight, bias and input",
+    "roofline": "the hardware's least time for the step, over the step time",
+    "first_call_s": "with what it compiles",
+    "samples": "of the step, round by round",
+    "output_dtype": "type of the spikes handed out",
+    "state_dtype": "type of what a neuron carries from step to step, where it can be seen",
+}
+"""What a reader of a table is told of a metric whose heading says too little."""
+
 
 def _case_metric(name: str) -> Metric:
     """A field of the case; empty for a workload to which it means nothing."""
@@ -60,8 +76,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if step:
         low = Metric(low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval)
-        meaning = "step time until the call came back: near all of it, Python is the limit"
-        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", meaning, "start", 410, format=until_return)
+        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", HINTS[enqueue.name], "start", 410, until_return)
     return [
         Metric(f"{phase}_s", estimated("median"), "s", phase, "", views, place, format=time),
         low,
@@ -91,24 +106,33 @@ def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
     return Metric(name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True)
 
 
-def _fact(name: str, unit: str = "", head: str = "", hint: str = "", views: str = "", place: int = 0) -> Metric:
+def _fact(name: str, unit: str = "", head: str = "", views: str = "", place: int = 0) -> Metric:
     """What the worker reported of a case in its first round."""
-    return Metric(name, lambda row: row.first.facts.get(name), unit, head, hint, views, place)
+    return Metric(name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place)
 
 
-def _of_proof(name: str, unit: str, head: str, hint: str, place: int) -> Metric:
+def _of_proof(name: str, unit: str, head: str, place: int, views: str = "proof") -> Metric:
     """A figure of the proof at the case's own size."""
-    return Metric(name, lambda row: row.own_size.get(name), unit, head, hint, "proof", place)
+    return Metric(name, lambda row: row.own_size.get(name), unit, head, HINTS.get(name, ""), views, place)
 
 
-def _part(name: str, head: str, hint: str = "") -> Metric:
+def _part(name: str) -> Metric:
     """Seconds of a part of the first round, the only cold one: its compiler cache is empty."""
-    return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", head, hint, "start", 400)
+    hint = HINTS.get(f"{name}_s", "")
+    return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", name.replace("_", " "), hint, "start", 400)
 
 
 def _roofline(row: Row) -> float | None:
     step, floor = row.estimates.get("step"), row.floors.get("step")
     return floor / step.median if floor and step else None
+
+
+def _proved(row: Row) -> bool | None:
+    return row.proved if row.first.proof else None
+
+
+def _samples(row: Row) -> int | None:
+    return row.estimates["step"].samples if "step" in row.estimates else None
 
 
 def _device_clock(row: Row) -> str | None:
@@ -142,89 +166,44 @@ METRICS: tuple[Metric, ...] = (
     *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
-    Metric(
-        "rank",
-        lambda row: row.rank,
-        "count",
-        "#",
-        "rank by step time among cases that differ in nothing but the framework",
-        f"{EVERY} {SUMMARY}",
-        place=0,
-    ),
+    Metric("rank", lambda row: row.rank, "count", "#", HINTS["rank"], f"{EVERY} {SUMMARY}", 0),
     Metric("ratio", lambda row: row.ratio, "times", "× best", views=f"times {SUMMARY}", place=202),
     *(metric for phase in PHASES for metric in _phase_metrics(phase)),
     Metric("peak_memory_bytes", lambda row: row.most_memory("peak"), "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
     Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
     *(_memory_metric(phase, kind, head) for phase in PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
-    Metric(
-        "memory_meaning",
-        lambda row: row.first.memory_meaning,
-        head="meaning",
-        hint="figures of different meaning are different quantities",
-        views="memory",
-        place=320,
-    ),
+    Metric("memory_meaning", lambda row: row.first.memory_meaning, "", "meaning", HINTS["memory_meaning"], "memory", 320),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
-    Metric(
-        "proved", lambda row: row.proved if row.first.proof else None, "", "verdict", views="proof", place=500, format=_verdict
-    ),
-    _fact(
-        "spike_mismatch", "small share", "spikes that differ", "against an oracle that runs free; decides nothing", "proof", 530
-    ),
-    _of_proof("grad_error", "error", "gradient error", "relative L2, the worst of weight, bias and input", 520),
-    _of_proof(
-        "wrong_decisions",
-        "small share",
-        "wrong decisions",
-        "spikes that are not those of the oracle from the framework's own spikes before; few may be, near the threshold",
-        510,
-    ),
-    Metric(
-        "firing_rate", lambda row: row.own_size.get("firing_rate"), "share", "firing rate", views=f"proof {NATIVES}", place=540
-    ),
+    Metric("proved", _proved, head="verdict", views="proof", place=500, format=_verdict),
+    _fact("spike_mismatch", "small share", "spikes that differ", "proof", 530),
+    _of_proof("grad_error", "error", "gradient error", 520),
+    _of_proof("wrong_decisions", "small share", "wrong decisions", 510),
+    _of_proof("firing_rate", "share", "firing rate", 540, f"proof {NATIVES}"),
     # What a native neuron computes, and how many times stronger than the others' its input was, so that it fires.
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
     Metric("floor_s", lambda row: row.floors.get("step"), "s"),
-    Metric(
-        "roofline",
-        _roofline,
-        "share",
-        "of the floor",
-        "the hardware's least time for the step, over the step time",
-        "start",
-        420,
-        format=_share_of_floor,
-    ),
-    _part("import", "import"),
+    Metric("roofline", _roofline, "share", "of the floor", HINTS["roofline"], "start", 420, _share_of_floor),
+    _part("import"),
     # What torch finds out of the machine's compiler at first use is a part of the build.
-    _part("build", "build"),
+    _part("build"),
     # All time in which the case's own network was traced and compiled, with and without gradients, the proof's networks left
     # out; a part of `first_call_s` and of warm-up.
-    _fact("compile_s", "s", "compile", "", "start", 400),
+    _fact("compile_s", "s", "compile", "start", 400),
     # Where torch.compile gave up and went back to Python, and how often it compiled a piece again because something that it had
     # relied on was different.
     _fact("graph_breaks"),
     _fact("recompiles"),
-    _part("first_call", "first call", "with what it compiles"),
-    _fact("output_dtype", "", "output", "type of the spikes handed out", "proof", 550),
+    _part("first_call"),
+    _fact("output_dtype", "", "output", "proof", 550),
     # Unknown where nobody can see it, as in what a compiler made.
-    _fact("state_dtype", "", "state", "type of what a neuron carries from step to step, where it can be seen", "proof", 551),
+    _fact("state_dtype", "", "state", "proof", 551),
     # The kernel that ran, where a framework chooses between several.
     _fact("backend"),
     Metric("device_clock", _device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
-    Metric(
-        "samples",
-        lambda row: row.estimates["step"].samples if "step" in row.estimates else None,
-        "count",
-        "samples",
-        "of the step, round by round",
-        "times",
-        600,
-        format=_samples_by_round,
-    ),
+    Metric("samples", _samples, "count", "samples", HINTS["samples"], "times", 600, _samples_by_round),
     Metric("rounds", lambda row: len(row.records)),
     Metric("quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, format=_remarks),
     Metric("warnings", _warnings),

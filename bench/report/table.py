@@ -1,13 +1,11 @@
 """All cases of a report with everything that is computed of them, once, for whoever writes a part of it."""
 
-from collections import defaultdict
 from collections.abc import Container, Sequence
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
-from ..records.rows import Row
+from ..records.rows import Row, grouped
 from ..stats import ratio_of, resampled
 from .coverage import Conditions
 from .metric import Entry, Metric
@@ -28,13 +26,10 @@ class Table:
             for index, row in enumerate(rows)
         ]
         self.variants = sorted({entry.variant for entry in self.entries})
+        self.columns = [metric.name for metric in metrics]
+        """Of results.csv, in its order."""
         self._resampled_baselines: dict[int, np.ndarray] = {}
         self._ratios: dict[tuple[int, int], Ratio] = {}
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of results.csv, in its order."""
-        return [metric.name for metric in self.metrics]
 
     def shown_in(self, *views: str) -> list[Metric]:
         """The metrics that stand in one of `views`, from left to right."""
@@ -44,13 +39,12 @@ class Table:
     def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
         """Cases that are ranked together, each group with its conditions in words."""
         entries = {id(entry.row): entry for entry in self.entries}
-        groups = self.conditions.groups.values()
-        return [(self.conditions.full(rows[0]), [entries[id(row)] for row in rows]) for rows in groups]
+        return [(self.conditions.full(rows[0]), [entries[id(row)] for row in rows]) for rows in self.conditions.groups]
 
     def of_groups_with(self, case_ids: Container[str]) -> "Table":
         """The comparison groups that hold at least one of these cases."""
-        groups = self.conditions.groups.values()
-        rows = {id(row) for group in groups if any(row.first.case_id in case_ids for row in group) for row in group}
+        groups = [group for group in self.conditions.groups if any(row.first.case_id in case_ids for row in group)]
+        rows = {id(row) for group in groups for row in group}
         if len(rows) == len(self.rows):
             return self
         return Table([row for row in self.rows if id(row) in rows], self.baseline, self.metrics)
@@ -60,11 +54,9 @@ class Table:
 
         The network of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these.
         """
-        groups: dict[tuple, list[Entry]] = defaultdict(list)
-        for entry in self.entries:
-            if entry.native == native:
-                groups[tuple((axis, text) for axis, text in entry.parts.items() if axis not in without)].append(entry)
-        return [(dict(key), group) for key, group in groups.items()]
+        entries = [entry for entry in self.entries if entry.native == native]
+        groups = grouped(entries, lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without))
+        return [(dict(parts), group) for parts, group in groups.items()]
 
     def step_ratio(self, entry: Entry, base: Entry) -> Ratio:
         """The ratio of two step times; resampling is slow, and every figure asks for the same."""
@@ -80,7 +72,3 @@ class Table:
         """What tells these conditions from those of other groups, and the phase, between two texts."""
         parts = [where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where]
         return " · ".join(filter(None, (before, *parts, behind)))
-
-    def records(self) -> list[dict[str, Any]]:
-        """The value of every metric, case by case."""
-        return [entry.values for entry in self.entries]

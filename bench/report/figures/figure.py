@@ -1,10 +1,10 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...records.rows import grouped
 from ..metric import STEP_FIRST, Entry
 from ..table import Table
 
@@ -72,11 +72,8 @@ def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dic
 def by_meaning(table: Table) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:
     """The groups of `by_phase` with a known memory, split by the meaning of that number: only one quantity is compared."""
     for phase, where, group in by_phase(table):
-        meanings: dict[str, list[Entry]] = defaultdict(list)
-        for entry in group:
-            if entry.values[f"{phase}_peak_memory_bytes"]:
-                meanings[entry.values["memory_meaning"] or "unknown"].append(entry)
-        for meaning, same in meanings.items():
+        weighed = [entry for entry in group if entry.values[f"{phase}_peak_memory_bytes"]]
+        for meaning, same in grouped(weighed, lambda entry: entry.values["memory_meaning"] or "unknown").items():
             yield phase, where, meaning, same
 
 

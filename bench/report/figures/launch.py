@@ -1,7 +1,9 @@
 """Launch-bound or not: is the time spent on issuing work rather than on the work?"""
 
+from operator import attrgetter
 from typing import Any
 
+from ...records.rows import grouped
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, by_phase, panel_of
@@ -23,10 +25,8 @@ Share = tuple[float, float, float]
 def launch(table: Table) -> Figure:
     panels = []
     for phase, where, group in by_phase(table, ("neurons",)):
-        lines: dict[str, list[Entry]] = {}
         group = [entry for entry in group if entry.values["neurons"] is not None]
-        for entry in sorted(group, key=lambda entry: entry.values["neurons"]):
-            lines.setdefault(entry.variant, []).append(entry)
+        lines = grouped(sorted(group, key=lambda entry: entry.values["neurons"]), attrgetter("variant"))
         points = [_point(table, entry, lines[entry.variant], phase) for entry in group]
         if any(point["verdict"] != "unclear" for point in points):
             fields = {"neurons": "neurons", "seconds": f"{phase}_s"}

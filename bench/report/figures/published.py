@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...mistakes import ConfigError
+from ...records.rows import grouped
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
@@ -57,10 +58,7 @@ def read_published(path: Path) -> list[Published]:
 
 def published(table: Table, figures: Sequence[Published]) -> Figure:
     """`figures` beside those of `table` that have the same workload, neurons and time steps."""
-    theirs: dict[tuple[str, ...], list[Published]] = {}
-    for figure in figures:
-        if figure.values["unit"] == "s" and all(figure.size()):
-            theirs.setdefault(figure.size(), []).append(figure)
+    theirs = grouped((one for one in figures if one.values["unit"] == "s" and all(one.size())), Published.size)
     panels = []
     for where, group in table.groups(("precision",)):
         case = group[0].values

@@ -1,8 +1,8 @@
 """Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
 
-from collections import defaultdict
 from typing import Any
 
+from ...records.rows import grouped
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of
@@ -25,9 +25,7 @@ def winners(table: Table) -> Figure:
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    cells: dict[tuple[int | None, int], list[Entry]] = defaultdict(list)
-    for entry in group:
-        cells[entry.values["neurons"], entry.values["time_steps"]].append(entry)
+    cells = grouped(group, lambda entry: (entry.values["neurons"], entry.values["time_steps"]))
     fastest, points = [], []
     for (neurons, _), members in cells.items():
         ordered = sorted(members, key=lambda entry: entry.values[f"{phase}_s"])

@@ -1,11 +1,9 @@
 """Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
 
-from collections import defaultdict
-
 from snnbench.adapters.base.case import PRECISIONS
 
 from ...experiment.values import NAMED_NEURONS
-from ...records.rows import Row
+from ...records.rows import Row, grouped
 from ..coverage import Conditions, reason_of
 from ..table import Table
 from .markdown import line, plain
@@ -22,16 +20,12 @@ def matrix_text(table: Table) -> str:
     A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
     was asked for. A reason that holds for a whole precision stands below the table once.
     """
-    devices: dict[str, list[Row]] = defaultdict(list)
-    for row in table.rows:
-        devices[row.case.device].append(row)
+    devices = grouped(table.rows, lambda row: row.case.device)
     return "\n".join(_matrix(device, rows) for device, rows in sorted(devices.items()))
 
 
 def _matrix(device: str, rows: list[Row]) -> str:
-    cells: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        cells[row.case.framework_variant, row.case.neuron.label()].append(row)
+    cells = grouped(rows, lambda row: (row.case.framework_variant, row.case.neuron.label()))
     labels = {row.case.neuron.label() for row in rows}
     neurons = [*(name for name in NAMED_NEURONS if name in labels), *sorted(labels - set(NAMED_NEURONS))]
     general = _general(rows)
@@ -48,16 +42,18 @@ def _matrix(device: str, rows: list[Row]) -> str:
 
 def _general(rows: list[Row]) -> dict[str, str]:
     """Precisions that no installed framework can do, and the reason, which is the same for all."""
-    reasons: dict[str, set[str]] = defaultdict(set)
-    for row in (row for row in rows if row.status != "env_error"):
-        reasons[row.case.precision].add(reason_of(row) if row.status == "unsupported" else "")
-    shared = {precision: next(iter(texts)) for precision, texts in reasons.items() if len(texts) == 1}
-    return {precision: shared[precision] for precision in PRECISIONS if shared.get(precision)}
+    tried = grouped((row for row in rows if row.status != "env_error"), lambda row: row.case.precision)
+    general = {}
+    for precision in PRECISIONS:
+        reasons = {reason_of(row) if row.status == "unsupported" else "" for row in tried.get(precision, [])}
+        if len(reasons) == 1 and (reason := reasons.pop()):
+            general[precision] = reason
+    return general
 
 
 def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:
-    by_precision = {precision: [row for row in rows if row.case.precision == precision] for precision in PRECISIONS}
-    asked = {precision: members for precision, members in by_precision.items() if members and precision not in general}
+    by_precision = grouped(rows, lambda row: row.case.precision)
+    asked = {name: by_precision[name] for name in PRECISIONS if name in by_precision and name not in general}
     words = [_word(precision, members) for precision, members in asked.items()]
     reasons = dict.fromkeys(reason_of(row) for members in asked.values() for row in members if not row.sound)
     for reason in reasons:
