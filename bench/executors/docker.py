@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 from ..cores import usable_cores
 from ..experiment.config import Experiment
 from ..mistakes import ConfigError
-from .docker_engine import FAILURES, OWNER, Engine
+from .docker_engine import FAILURES, OWNER, Engine, in_short
 from .executor import CannotStart, Ending, OwnEnvironment
 from .local import kernel_kills
 
@@ -60,7 +60,7 @@ class DockerExecutor:
             with self._container(arguments, variables, writes, memory_bytes) as container:
                 ending = _run_to_end(container, output, timeout)
         except FAILURES as error:
-            raise CannotStart(f"the container engine failed: {_in_words(error)}") from None
+            raise CannotStart(f"the container engine failed: {in_short(error)}") from None
         if ending.exit_code == NOT_FOUND:
             raise CannotStart(f"image {self.image.name} has no {self.python}")
         return ending
@@ -107,16 +107,16 @@ class DockerExecutor:
         return {}
 
     def advice(self, environment: OwnEnvironment) -> str:
-        if environment.recipe.image:
-            return f"the image must hold {', '.join(environment.recipe.adapters)} and this version of snnbench"
+        if environment.image:
+            return f"the image must hold {', '.join(environment.adapters)} and this version of snnbench"
         return f"build the image {self.image.name} with --build-arg ENVIRONMENTS={environment.name}"
 
     def at_home(self, environment: OwnEnvironment) -> tuple["DockerExecutor", None] | tuple[None, str]:
         """In the image that the environment's recipe names, else in the environment of that name inside this image."""
-        if not environment.recipe.image:
+        if not environment.image:
             return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python"), None
         try:
-            return replace(self, image=find_image(self.engine, environment.recipe.image), python="python"), None
+            return replace(self, image=find_image(self.engine, environment.image), python="python"), None
         except ConfigError as error:
             return None, str(error)
 
@@ -178,10 +178,6 @@ def _ends_within(container: Any, timeout: float) -> bool:
         return False
 
 
-def _in_words(error: Exception) -> str:
-    return " ".join(str(getattr(error, "explanation", None) or error).split())
-
-
 def find_image(engine: Engine, name: str) -> Image:
     """The engine's image of that name. Raises ConfigError, if there is none with the command that builds it."""
     try:
@@ -190,6 +186,6 @@ def find_image(engine: Engine, name: str) -> Image:
         advice = f"the container engine has no such image: docker build -t {name} ."
         raise ConfigError(f"container.image = {name!r}: {advice}") from None
     except FAILURES as error:
-        raise ConfigError(f"container.image = {name!r}: {_in_words(error)}") from None
+        raise ConfigError(f"container.image = {name!r}: {in_short(error)}") from None
     variables = dict(entry.partition("=")[::2] for entry in image.attrs["Config"].get("Env") or [])
     return Image(name, image.id, variables.get("PATH", "/usr/local/bin:/usr/bin:/bin"))

@@ -44,13 +44,13 @@ class Engine:
 
 
 def in_short(error: BaseException) -> str:
-    """The operating system's words for an error, if libraries have wrapped one; else those of the outermost error."""
+    """The operating system's words for an error, if libraries have wrapped one; else the engine's, or the error's own."""
     inner: BaseException | None = error
     while inner:
         if isinstance(inner, OSError) and inner.strerror:
             return inner.strerror
         inner = inner.__cause__ or inner.__context__
-    return " ".join(str(error).split()) or type(error).__name__
+    return " ".join(str(getattr(error, "explanation", None) or error).split()) or type(error).__name__
 
 
 def owner(process: psutil.Process | None = None) -> str:

@@ -19,32 +19,16 @@ class Ending:
     host_ran_out: bool = False
 
 
-class Recipe(Protocol):
-    """The part of an environment's recipe that executors read."""
+@dataclass(frozen=True)
+class OwnEnvironment:
+    """An environment made for the frameworks of `adapters`. `image`: a container image that holds them in its own Python, if
+    there is one; `lacking`: why no worker can run in it on this machine, None if one can."""
 
-    @property
-    def adapters(self) -> tuple[str, ...]:
-        """Names of the adapters whose frameworks it holds."""
-
-    @property
-    def image(self) -> str | None:
-        """A container image that holds them in its own Python, if there is one."""
-
-
-class OwnEnvironment(Protocol):
-    """The part that executors read of an environment made for some frameworks (`environments/environment.py`)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def recipe(self) -> Recipe: ...
-
-    @property
-    def python(self) -> Path: ...
-
-    def lacking(self) -> str | None:
-        """Why no worker can run in it on this machine, None if one can."""
+    name: str
+    adapters: tuple[str, ...]
+    image: str | None
+    python: Path
+    lacking: str | None
 
 
 class Executor(Protocol):

@@ -65,9 +65,7 @@ class LocalExecutor:
         return f"snnbench env doctor {environment.name}"
 
     def at_home(self, environment: OwnEnvironment) -> tuple["LocalExecutor", None] | tuple[None, str]:
-        if lacking := environment.lacking():
-            return None, lacking
-        return LocalExecutor(str(environment.python)), None
+        return (None, environment.lacking) if environment.lacking else (LocalExecutor(str(environment.python)), None)
 
 
 def _search_paths(python: str) -> dict[str, str]:

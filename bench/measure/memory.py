@@ -37,12 +37,9 @@ class HostMemory:
         return self.before, _kibibytes("VmHWM"), None
 
 
-SETTLING_S = 0.005
-
-
 def _settled() -> int:
     """Resident bytes after a moment: runtimes have threads of their own that free what was dropped, JAX does."""
-    time.sleep(SETTLING_S)
+    time.sleep(0.005)
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
     return _kibibytes("VmRSS")
@@ -77,14 +74,12 @@ M_MMAP_MAX, MOST_MAPPINGS = -4, 65536  # malloc.h; glibc's default
 def freed_memory_returned() -> Iterator[None]:
     """Large blocks are mapped, and so leave the resident memory when they are freed; `worker_environment` has them kept. Kept
     blocks that do not fit the next request would be counted beside it, as often as the heap's history has it."""
-    if not hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        yield
-        return
-    libc.mallopt(M_MMAP_MAX, MOST_MAPPINGS)
+    set_option = getattr(ctypes.CDLL(None), "mallopt", lambda option, value: None)
+    set_option(M_MMAP_MAX, MOST_MAPPINGS)
     try:
         yield
     finally:
-        libc.mallopt(M_MMAP_MAX, 0)
+        set_option(M_MMAP_MAX, 0)
 
 
 REPEATS, LONGEST_REPEATED = 3, 0.5

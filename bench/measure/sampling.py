@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.adapters.base.contract import Program
 
 from .phases import Phase
-from .stopping import Stopping, WarmUp
+from .stopping import WarmUp, stop_reason
 
 
 @dataclass
@@ -72,7 +72,6 @@ def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: 
                 begun = clock.perf_counter()  # the first call may compile: that is not to cost samples
             index += 1
         samples.warm_up_calls, samples.warm_up_converged = len(warm_up.calls), warm_up.converged
-        stopping = Stopping(rel_ci, budget)
         while not samples.stop_reason:
             index += 1
             result, start, (wall, enqueue, device) = once(index)
@@ -81,7 +80,7 @@ def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: 
             samples.enqueue.append(enqueue)
             samples.device.append(device)
             samples.at.append(start - samples.began)
-            samples.stop_reason = stopping.reason(samples.wall, clock.perf_counter() - begun) or ""
+            samples.stop_reason = stop_reason(samples.wall, clock.perf_counter() - begun, rel_ci, budget)
     finally:
         gc.enable()
     return samples, result, index

@@ -32,27 +32,19 @@ class WarmUp:
         return len(self.calls) >= LEAST_WARM_UP and (self.converged or spent)
 
 
-@dataclass
-class Stopping:
-    """Stop sampling at a narrow interval (`converged`), when noise stopped shrinking (`noise_plateau`) or at `budget`. `rel_ci`
-    is the half width of the 95 % interval of the median, as a share of it. `budget` is in seconds."""
-
-    rel_ci: float
-    budget: float
-
-    def reason(self, samples: list[float], elapsed: float) -> str | None:
-        count = len(samples)
-        if elapsed >= self.budget and count >= LEAST_EVER:
-            return "budget"
-        least = LEAST_LONG_SAMPLES if count and np.median(samples) > 1 else LEAST_SAMPLES
-        if count < least or (count - least) % WINDOW:
-            return None
-        middle, low, high = median_interval(samples)
-        if high - low <= 2 * self.rel_ci * middle:
-            return "converged"
-        if count >= 2 * PLATEAU and _spread_is_stable(samples):
-            return "noise_plateau"
-        return None
+def stop_reason(samples: list[float], elapsed: float, rel_ci: float, budget: float) -> str:
+    """Why to stop sampling: a narrow interval (`converged`), noise that stopped shrinking (`noise_plateau`) or `budget`, in
+    seconds; else "". `rel_ci` is the half width of the 95 % interval of the median, as a share of it."""
+    count = len(samples)
+    if elapsed >= budget and count >= LEAST_EVER:
+        return "budget"
+    least = LEAST_LONG_SAMPLES if count and np.median(samples) > 1 else LEAST_SAMPLES
+    if count < least or (count - least) % WINDOW:
+        return ""
+    middle, low, high = median_interval(samples)
+    if high - low <= 2 * rel_ci * middle:
+        return "converged"
+    return "noise_plateau" if count >= 2 * PLATEAU and _spread_is_stable(samples) else ""
 
 
 def _spread_is_stable(samples: list[float]) -> bool:

@@ -15,6 +15,7 @@ from .problem import Problem, alone, places
 from .recurrence import spec_of
 
 Statistics = dict[str, dict[str, np.ndarray]]
+AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 
 @dataclass
@@ -77,15 +78,11 @@ def unreadable(problem: Problem, call: Call) -> Iterator[str]:
         if neuron not in call.spikes:
             yield f"spikes{where} are missing"
         elif (spikes := call.spikes[neuron]).shape != shape:
-            yield f"spikes{where} have shape {spikes.shape}, not {_axes(shape)} = {shape}"
+            yield f"spikes{where} have shape {spikes.shape}, not {AXES[len(shape)]} = {shape}"
         elif finding := _not_spikes(spikes, np.inf if isinstance(spec, Native) else spec.max_spikes):
             yield f"spikes{where} {finding}"
     if call.output is not None and call.output.shape != (shape := problem.shape(network.output.name)):
-        yield f"the output has shape {call.output.shape}, not {_axes(shape)} = {shape}"
-
-
-def _axes(shape: tuple[int, ...]) -> str:
-    return "(T, B, N)" if len(shape) == 3 else "(T, B, C, H, W)"
+        yield f"the output has shape {call.output.shape}, not {AXES[len(shape)]} = {shape}"
 
 
 def _not_spikes(values: np.ndarray, most: float) -> str | None:

@@ -100,7 +100,9 @@ def problem_id(case: Case) -> str:
 
 def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     """The problem of `case` with the gains by neuron that `calibrate` gave for it."""
-    precision, scales = case.precision, gains_by_node(network, gains)
+    precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
+    for neuron, gain in gains.items():
+        scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gain)
     inputs = [np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream) for stream in (ONE_INPUT, OTHER_INPUT)]
     parameters = {
         name: {key: round_to(array * np.float32(scales.get(name, 1.0)), precision) for key, array in arrays.items()}
@@ -116,15 +118,6 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
         upstream *= judged
     first, second = (round_to(x, precision) for x in inputs)
     return Problem(network, parameters, first, second, round_to(upstream, precision), rows)
-
-
-def gains_by_node(network: Network, gains: dict[str, float]) -> dict[str, float]:
-    """The factor on the parameters of each node, or on the input, for the gains by neuron; 1 where there is none."""
-    factors: dict[str, float] = {}
-    for neuron, gain in gains.items():
-        for node in scaled_nodes(network, neuron) - factors.keys():
-            factors[node] = gain
-    return factors
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:

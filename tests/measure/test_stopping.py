@@ -7,15 +7,15 @@ import pytest
 
 from snnbench.measure.phases import Phase
 from snnbench.measure.sampling import sample
-from snnbench.measure.stopping import MOST_WARM_UP, Stopping, WarmUp
+from snnbench.measure.stopping import MOST_WARM_UP, WarmUp, stop_reason
 
 
 def stopped_at(stream, rel_ci=0.01, budget=60.0):
     """(count, reason) for samples in seconds that also make up the elapsed time."""
-    stopping, samples = Stopping(rel_ci, budget), []
+    samples = []
     for value in stream:
         samples.append(value)
-        if reason := stopping.reason(samples, sum(samples)):
+        if reason := stop_reason(samples, sum(samples), rel_ci, budget):
             return len(samples), reason
     return None
 
@@ -65,7 +65,7 @@ def test_no_stream_runs_for_ever():
 
 def test_thousands_of_samples_are_no_trouble():
     """A call of 20 µs gives them within a second. An interval in binomials must not outgrow a float."""
-    assert Stopping(1e-9, 1.0).reason(list(np.geomspace(1e-5, 1e-3, 3000)), 0.5) == "noise_plateau"
+    assert stop_reason(list(np.geomspace(1e-5, 1e-3, 3000)), 0.5, 1e-9, 1.0) == "noise_plateau"
 
 
 def warmed_at(stream, budget=1e9):
