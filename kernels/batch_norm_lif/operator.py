@@ -72,10 +72,15 @@ def _backward_kernel(
     rate = torch.rsqrt(variance + epsilon)
     if needed:
         count = max(1, currents.numel() // max(1, currents.shape[channel_dim]))
-        mix = (scale, -scale * rate**2 * by_current / count, -scale * grad_bias / count)
-        mix = tuple(over_channel(m, currents, channel_dim) for m in mix)
-        nothing_else = {"grad_state": None, "sum_error": None, "sum_by_current": None}
-        run(kernel, replace(first_scan, mix=mix, grad_currents=grad_currents, **nothing_else))
+        second_scan = replace(
+            first_scan,
+            mix_error=first_scan.scale,
+            mix_current=over_channel(-scale * rate**2 * by_current / count, currents, channel_dim),
+            mix_constant=over_channel(-scale * grad_bias / count, currents, channel_dim),
+            grad_currents=grad_currents,
+            **dict.fromkeys(("grad_state", "sum_error", "sum_by_current")),
+        )
+        run(kernel, second_scan)
     return grad_currents, grad_state, by_current * rate, grad_bias
 
 

@@ -22,6 +22,7 @@ an infinite one fires or not by its sign, and a hard reset sets it to 0. Sequenc
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -29,17 +30,36 @@ from ..spec import RESETS, SURROGATES, NeuronSpec
 
 
 @dataclass(kw_only=True)
-class Forward:
-    """A forward pass. It reads currents, state, scale and shift; it writes spikes, final_state, trace and checkpoints."""
+class Call:
+    """The fields of both passes, all of which are read, and the names of a pass's tensors."""
+
+    STEPPED: ClassVar[tuple[str, ...]]
+    """Tensors with time, in the order in which CUDA and C++ take them; INNER, those without time, come after them."""
+    INNER: ClassVar[tuple[str, ...]]
+    WRITTEN: ClassVar[tuple[str, ...]]
 
     spec: NeuronSpec
     currents: torch.Tensor
     """x (T, *inner), T ≥ 1: float32, float16 or bfloat16."""
-    state: torch.Tensor | None = None
-    """p[-1], float32, inner; None: zeros."""
     scale: torch.Tensor | None = None
     shift: torch.Tensor | None = None
     """float32, one number for each channel, expanded (stride 0) to inner; None: 1 and 0."""
+
+    def tensors(self) -> dict[str, torch.Tensor | None]:
+        """All tensors by name, STEPPED and then INNER."""
+        return {name: getattr(self, name) for name in (*self.STEPPED, *self.INNER)}
+
+
+@dataclass(kw_only=True)
+class Forward(Call):
+    """A forward pass."""
+
+    STEPPED = ("trace", "checkpoints", "currents", "spikes")
+    INNER = ("state", "scale", "shift", "final_state")
+    WRITTEN = ("spikes", "final_state", "trace", "checkpoints")
+
+    state: torch.Tensor | None = None
+    """p[-1], float32, inner; None: zeros."""
     spikes: torch.Tensor
     """s (T, *inner) in a float type or uint8; with `bits` uint8 (T, *inner[:-1], ⌈last/8⌉), lowest bit first."""
     bits: bool = False
@@ -52,13 +72,16 @@ class Forward:
 
 
 @dataclass(kw_only=True)
-class Backward:
-    """A backward pass. It reads the fields down to `mix` and writes those after it, unless they are None."""
+class Backward(Call):
+    """A backward pass. A result that is None is not written."""
 
-    spec: NeuronSpec
-    currents: torch.Tensor
-    scale: torch.Tensor | None = None
-    shift: torch.Tensor | None = None
+    STEPPED = ("grad_spikes", "grad_trace", "grad_currents", "grad_parts", "currents", "checkpoints")
+    INNER = (
+        *("scale", "shift", "grad_final", "center", "mix_error", "mix_current", "mix_constant"),
+        *("grad_state", "sum_error", "sum_by_current"),
+    )
+    WRITTEN = ("grad_currents", "grad_parts", "grad_state", "sum_error", "sum_by_current")
+
     checkpoints: torch.Tensor
     """The same as in the forward pass."""
     grad_spikes: torch.Tensor | None = None
@@ -68,11 +91,13 @@ class Backward:
     grad_final: torch.Tensor | None = None
     """gp[T-1], float32, inner; None: zeros."""
     center: torch.Tensor | None = None
-    """float32, expanded to inner like scale. It is subtracted from x in `sum_by_current` and `mix`; None: 0."""
-    mix: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
-    """(a, b, c), float32, expanded to inner like scale. None: (scale, 0, 0)."""
+    """float32, expanded to inner like scale. It is subtracted from x in `sum_by_current` and `grad_currents`; None: 0."""
+    mix_error: torch.Tensor | None = None
+    mix_current: torch.Tensor | None = None
+    mix_constant: torch.Tensor | None = None
+    """a, b and c, float32, expanded to inner like scale: all three, or None for (scale, 0, 0)."""
     grad_currents: torch.Tensor | None = None
-    """a·e + b·(x − center) + c, (T, *inner), in the currents' type; with mix None: scale·e."""
+    """a·e + b·(x − center) + c, (T, *inner), in the currents' type."""
     grad_state: torch.Tensor | None = None
     """gp[-1], float32, inner."""
     sum_error: torch.Tensor | None = None
@@ -82,6 +107,11 @@ class Backward:
     grad_parts: torch.Tensor | None = None
     """bfloat16 (3, T, *inner): float32 grad_currents as an exact sum of three, for tensor cores (see
     `linear_lif.split_formats.bf16_triple`). It may be requested without grad_currents, of backends whose WRITES_PARTS is true."""
+
+
+def state_dtype(currents: torch.dtype) -> torch.dtype:
+    """The type of states and of all arithmetic: float64 for float64 currents, else float32."""
+    return torch.float64 if currents == torch.float64 else torch.float32
 
 
 def neuron_macros(spec: NeuronSpec) -> dict[str, int]:

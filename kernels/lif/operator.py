@@ -6,7 +6,7 @@ allocates by the same function, so shapes and strides agree.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..register import register, register_backward
 from ..spec import NeuronSpec
 from ..work import CHECKPOINT_STEPS
 from . import backends
-from .contract import Backward, Forward
+from .contract import Backward, Forward, state_dtype
 from .strides import Unwalkable
 
 SPIKE_DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16", "float64", "uint8")}
@@ -49,11 +49,6 @@ class NeuronOptions:
         return NeuronOptions(NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend)
 
 
-def state_dtype(currents: torch.dtype) -> torch.dtype:
-    """The type of states and of all arithmetic: float64 for float64 currents, else float32."""
-    return torch.float64 if currents == torch.float64 else torch.float32
-
-
 def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
     """`values` (C,) as an expanded view of the shape of one step of `currents`."""
     if values is None:
@@ -78,24 +73,12 @@ def run(kernel: Callable, call: Forward | Backward) -> None:
     try:
         kernel(call)
     except Unwalkable:
-        given = {f.name: getattr(call, f.name) for f in fields(call)}
-        copies: dict[str, Any] = {name: _contiguous(value) for name, value in given.items()}
+        given = {name: tensor for name, tensor in call.tensors().items() if tensor is not None}
+        copies: dict[str, Any] = {name: tensor.contiguous() for name, tensor in given.items()}
         kernel(replace(call, **copies))
-        for name in WRITTEN[type(call)]:
+        for name in given.keys() & call.WRITTEN:
             if copies[name] is not given[name]:
                 given[name].copy_(copies[name])
-
-
-def _contiguous(value: object) -> object:
-    if isinstance(value, tuple):
-        return tuple(_contiguous(v) for v in value)
-    return value.contiguous() if isinstance(value, Tensor) else value
-
-
-WRITTEN = {
-    Forward: ("spikes", "final_state", "trace", "checkpoints"),
-    Backward: ("grad_currents", "grad_state", "sum_error", "sum_by_current", "grad_parts"),
-}
 
 
 def fill_empty(call: Forward | Backward) -> None:

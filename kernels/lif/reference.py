@@ -10,7 +10,7 @@ from ..bits import pack
 from ..spec import NeuronSpec
 from ..surrogates import derivative
 from ..work import CHECKPOINT_STEPS
-from .contract import Backward, Forward
+from .contract import Backward, Forward, state_dtype
 
 WRITES_PARTS = False
 """Whether `Backward.grad_parts` is written."""
@@ -37,7 +37,7 @@ def forward(call: Forward) -> None:
 
 def backward(call: Backward) -> None:
     spec, steps = call.spec, len(call.currents)
-    compute = initial(call.currents, None).dtype
+    compute = state_dtype(call.currents.dtype)
     zeros = torch.zeros_like(call.currents[0], dtype=compute)
     gp = zeros if call.grad_final is None else call.grad_final.to(compute)
     sums = [zeros.clone(), zeros.clone()]
@@ -50,9 +50,9 @@ def backward(call: Backward) -> None:
             x = call.currents[t].to(compute)
             x = x if call.center is None else x - call.center
             if call.grad_currents is not None:
-                a, b, c = call.mix or (call.scale, None, None)
+                a = call.scale if call.mix_error is None else call.mix_error
                 out = e if a is None else a * e
-                call.grad_currents[t] = out if b is None else out + b * x + c
+                call.grad_currents[t] = out if call.mix_current is None else out + call.mix_current * x + call.mix_constant
             sums[0] += e
             sums[1] += e * x
     for target, value in ((call.grad_state, gp), (call.sum_error, sums[0]), (call.sum_by_current, sums[1])):
@@ -81,7 +81,7 @@ def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Te
 
 def initial(currents: torch.Tensor, state: torch.Tensor | None) -> torch.Tensor:
     """p[-1] in the type of the arithmetic."""
-    compute = torch.float64 if currents.dtype == torch.float64 else torch.float32
+    compute = state_dtype(currents.dtype)
     return torch.zeros_like(currents[0], dtype=compute) if state is None else state.to(compute)
 
 

@@ -4,21 +4,19 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import torch
-
 MAX_DIMS = 4
 """Dims beside time that kernels walk over. A dense tensor with a channel axis never needs more."""
+
+Strides = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Sequences as MAX_DIMS nested dims (unused leading ones have size 1), and each tensor's strides over them, in elements.
-
-    The last dim is the one with the smallest stride in the first tensor.
-    """
+    """Sequences as MAX_DIMS nested dims; unused leading ones have size 1."""
 
     sizes: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
+    strides: dict[str, Strides]
+    """Each tensor's strides (time, *MAX_DIMS), in elements: time is 0 for tensors without it, all are 0 for absent tensors."""
 
     @property
     def count(self) -> int:
@@ -30,17 +28,19 @@ class Unwalkable(Exception):
     """The tensors' axes lie in memory in such different orders that MAX_DIMS dims do not cover them; they must be copied."""
 
 
-def collapse(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...], keep_last: bool = False) -> Layout:
-    """Sort dims by the strides of the first tensor, and merge neighbours that are contiguous in every tensor.
+@lru_cache(maxsize=1024)
+def walk(sizes: tuple[int, ...], tensors: tuple[tuple[str, Strides | None], ...], order: str, keep_last: bool = False) -> Layout:
+    """Sort dims by the strides of the tensor `order`, and merge neighbours that are contiguous in every tensor.
 
-    `sizes` and each of `strides` describe the inner dims. With `keep_last` the last dim stays last and unmerged.
-    Raises Unwalkable if more than MAX_DIMS dims are left.
+    `sizes` are those of the inner dims; `tensors` are names with the strides of (T, *inner) or (*inner), None for absent ones.
+    With `keep_last` the last dim stays last and unmerged. Raises Unwalkable.
     """
-    fixed = [len(sizes) - 1] if keep_last and len(sizes) else []
-    free = sorted((d for d in range(len(sizes)) if d not in fixed), key=lambda d: -strides[0][d])
+    present = {name: s if len(s) > len(sizes) else (0, *s) for name, s in tensors if s is not None}
+    fixed = [len(sizes) - 1] if keep_last else []
+    free = sorted((d for d in range(len(sizes)) if d not in fixed), key=lambda d: -present[order][1 + d])
     merged: list[tuple[int, list[int]]] = []
     for d in [*free, *fixed]:
-        size, steps = sizes[d], [s[d] for s in strides]
+        size, steps = sizes[d], [s[1 + d] for s in present.values()]
         if size == 1 and d not in fixed:
             continue
         if merged and d not in fixed and all(outer == inner * size for outer, inner in zip(merged[-1][1], steps, strict=True)):
@@ -49,30 +49,8 @@ def collapse(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...], keep_
             merged.append((size, steps))
     if len(merged) > MAX_DIMS:
         raise Unwalkable
-    merged = [(1, [0] * len(strides))] * (MAX_DIMS - len(merged)) + merged
-    return Layout(tuple(size for size, _ in merged), tuple(zip(*(steps for _, steps in merged), strict=True)))
-
-
-def walk(
-    steps: dict[str, torch.Tensor | None], inner: dict[str, torch.Tensor | None], keep_last: bool = False
-) -> tuple[Layout, dict[str, tuple[int, ...]]]:
-    """One layout for tensors (T, *inner), `steps`, and (*inner), `inner`, by name; and each name's strides.
-
-    Strides are (time, *MAX_DIMS), with time 0 for tensors without it and all 0 for None. The first of `steps` must not be
-    None: it sets the order. Raises Unwalkable.
-    """
-    order = next(iter(steps.values()))
-    assert order is not None
-    timed = tuple((name, None if t is None else t.stride()) for name, t in steps.items())
-    untimed = tuple((name, None if t is None else t.stride()) for name, t in inner.items())
-    return _walk(tuple(order.shape[1:]), timed, untimed, keep_last)
-
-
-@lru_cache(maxsize=1024)
-def _walk(shape, timed, untimed, keep_last):
-    strides = {name: s for name, s in timed if s is not None}
-    strides.update({name: (0, *s) for name, s in untimed if s is not None})
-    layout = collapse(shape, tuple(s[1:] for s in strides.values()), keep_last)
-    present = {name: (s[0], *over) for (name, s), over in zip(strides.items(), layout.strides, strict=True)}
+    merged = [(1, [0] * len(present))] * (MAX_DIMS - len(merged)) + merged
+    over = zip(*(steps for _, steps in merged), strict=True)
+    walked = {name: (s[0], *inner) for (name, s), inner in zip(present.items(), over, strict=True)}
     absent = (0,) * (MAX_DIMS + 1)
-    return layout, {name: present.get(name, absent) for name, _ in (*timed, *untimed)}
+    return Layout(tuple(size for size, _ in merged), {name: walked.get(name, absent) for name, _ in tensors})

@@ -28,7 +28,7 @@ needs_disassembler = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="
 
 def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100, **options) -> nvrtc.CudaProgram:
     x = torch.empty(steps, 16, count // 16, dtype=dtype)
-    return cuda_launch.prepare_forward(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
+    return cuda_launch.prepare(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
 
 
 def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.CudaProgram:
@@ -45,14 +45,16 @@ def backward_program(count: int, dtype=torch.float32, spec=None, everything=Fals
         grad_trace=torch.empty_like(x) if everything else None,
         grad_final=inner if everything else None,
         center=over,
-        mix=(over, over, over) if everything else None,
+        mix_error=over,
+        mix_current=over,
+        mix_constant=over,
         grad_currents=torch.empty_like(x),
         grad_state=inner if everything else None,
         sum_error=inner,
         sum_by_current=inner if everything else None,
         grad_parts=x.new_empty((3, *x.shape), dtype=torch.bfloat16) if parts else None,
     )
-    return cuda_launch.prepare_backward(call).program
+    return cuda_launch.prepare(call).program
 
 
 FEW, MANY = 8192, 65536
@@ -127,7 +129,7 @@ def test_every_surrogate_is_straight_code(surrogate, tmp_path):
 @needs_disassembler
 def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
     """A planted fault: a loop of single steps, as in most fused kernels, whose loads wait for the stores."""
-    monkeypatch.setattr(cuda_launch, "PLANS", {})
+    monkeypatch.setattr(cuda_launch, "make_plan", cuda_launch.make_plan.__wrapped__)
     monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):
         assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE), tmp_path)

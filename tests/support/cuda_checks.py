@@ -100,12 +100,11 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
     }
 
     def call(currents, checkpoints, inputs, dtype):
-        absent = ("scale", "shift", "grad_spikes", "grad_trace", "grad_final", "center", "mix")
         return Backward(
             spec=spec,
             currents=currents,
             checkpoints=checkpoints,
-            **{name: None for name in absent} | inputs,
+            **inputs,
             **{name: guarded(dense_like(like, dtype)) if name in needed else None for name, like in outputs.items()},
         )
 
@@ -130,9 +129,8 @@ def check_parts(whole: bool) -> None:
     gv[69, 1, 3], gv[69, 1, 4] = 3.4e38, -3.4e38  # which bfloat16 would round to infinity
     forward = forward_call(NeuronSpec(), x)
     reference.forward(forward)
-    absent = dict.fromkeys(("scale", "shift", "grad_final", "center", "mix", "grad_state", "sum_error", "sum_by_current"))
     upstreams = {"grad_spikes": gs, "grad_trace": gv}
-    given = {"spec": NeuronSpec(), "currents": x, "checkpoints": forward.checkpoints, **upstreams, **absent}
+    given = {"spec": NeuronSpec(), "currents": x, "checkpoints": forward.checkpoints, **upstreams}
     alone = Backward(**given, grad_currents=torch.empty_like(x))
     parts = guarded(x.expand(3, *x.shape).contiguous(), torch.bfloat16)
     call = Backward(**given, grad_currents=guarded(x) if whole else None, grad_parts=parts)
@@ -147,8 +145,6 @@ def check_parts(whole: bool) -> None:
 
 
 def double(value):
-    if isinstance(value, tuple):
-        return tuple(v.double() for v in value)
     return None if value is None else value.double()
 
 

@@ -57,8 +57,6 @@ def twin(call, dtype=None):
         value = getattr(call, field.name)
         if isinstance(value, torch.Tensor):
             value = value.clone() if dtype is None else value.to(dtype)
-        elif isinstance(value, tuple):
-            value = tuple(v if dtype is None else v.to(dtype) for v in value)
         copies[field.name] = value
     return type(call)(**copies)
 
@@ -74,7 +72,7 @@ def check_forward(call: Forward) -> Forward:
     return call
 
 
-def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch.float32) -> Backward:
+def backward_call(done: Forward, seed=0, grad_dtype=torch.float32, **more) -> Backward:
     """The backward pass of a forward pass that was run, with all gradients given and all results requested."""
     torch.manual_seed(seed)
     x = done.currents
@@ -88,12 +86,11 @@ def backward_call(done: Forward, seed=0, center=None, mix=None, grad_dtype=torch
         grad_spikes=torch.randn(x.shape).to(grad_dtype),
         grad_trace=torch.randn(x.shape).to(grad_dtype),
         grad_final=torch.randn(x.shape[1:]),
-        center=center,
-        mix=mix,
         grad_currents=torch.full_like(x, math.nan),
         grad_state=inner[0],
         sum_error=inner[1],
         sum_by_current=inner[2],
+        **more,
     )
 
 

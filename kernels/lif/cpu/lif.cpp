@@ -52,12 +52,12 @@ static void for_every_tile(const Call& call, Tile tile_pass) {
 
 struct ForwardCall {
   Head head;
-  Array<const LIF_CURRENT> currents;
-  Array<const float> state, scale, shift;
-  Array<LIF_SPIKE> spikes;
-  Array<float> final_state;
   Array<LIF_CURRENT> trace;
   Array<float> checkpoints;
+  Array<const LIF_CURRENT> currents;
+  Array<LIF_SPIKE> spikes;
+  Array<const float> state, scale, shift;
+  Array<float> final_state;
 };
 
 static_assert(sizeof(ForwardCall) == LIF_BYTES, "launch.py packs something else");
@@ -109,12 +109,11 @@ extern "C" void lif_forward(const ForwardCall* like, const void* const* addresse
 
 struct BackwardCall {
   Head head;
-  Array<const LIF_CURRENT> currents;
-  Array<const float> scale, shift, checkpoints;
   Array<const LIF_SPIKE> grad_spikes;
   Array<const LIF_CURRENT> grad_trace;
-  Array<const float> grad_final, center, mix[3];
   Array<LIF_CURRENT> grad_currents;
+  Array<const LIF_CURRENT> currents;
+  Array<const float> checkpoints, scale, shift, grad_final, center, mix[3];
   Array<float> grad_state, sum_error, sum_by_current;
 };
 

@@ -8,15 +8,16 @@ of bytes that must be in flight to keep the memory busy.
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from ...build import nvrtc
 from ...spec import NeuronSpec
 from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Forward, neuron_macros, neuron_numbers
+from ..contract import Backward, Call, Forward, neuron_macros, neuron_numbers
 from ..strides import MAX_DIMS, walk
 
 HERE = Path(__file__).parent
@@ -46,8 +47,17 @@ SHORT_INDEX = 2**31
 
 ABSENT, STRIDED, DENSE = 0, 1, 2
 
-Tensors = dict[str, Tensor | None]
-"""A call's tensors by name."""
+WRITES_PARTS = True
+"""This backend writes `Backward.grad_parts`."""
+
+
+class Kind(NamedTuple):
+    """What a plan depends on of a tensor."""
+
+    dtype: torch.dtype
+    strides: tuple[int, ...]
+    misaligned: int
+    """Its address modulo 16."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +84,6 @@ class LaunchPlan:
     """The arguments after the tensors."""
 
 
-PLANS: dict[tuple, LaunchPlan] = {}
-"""Plans by everything that they depend on. Making a plan takes longer than a small kernel."""
-
-MOST_PLANS = 4096
-
-WRITES_PARTS = True
-"""This backend writes `Backward.grad_parts`."""
-
-
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     """Why this backend cannot run on the device, in words for the user; None if it can."""
     if device.type != "cuda":
@@ -97,83 +98,29 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
 
 
 def forward(call: Forward, launch: Callable[[CudaLaunch], None] = nvrtc.launch) -> None:
-    launch(prepare_forward(call))
+    launch(prepare(call))
 
 
 def backward(call: Backward, launch: Callable[[CudaLaunch], None] = nvrtc.launch) -> None:
-    launch(prepare_backward(call))
+    launch(prepare(call))
 
 
-def prepare_forward(call: Forward) -> CudaLaunch:
-    stepped = {"trace": call.trace, "checkpoints": call.checkpoints, "currents": call.currents, "spikes": call.spikes}
-    inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
-    return prepare("lif_forward", plan_forward, call.spec, call.currents, stepped, inner, call.bits)
-
-
-def prepare_backward(call: Backward) -> CudaLaunch:
-    writes_gradient = call.grad_currents is not None or call.grad_parts is not None
-    mix = call.mix if call.mix is not None and writes_gradient else (None, None, None)
-    stepped = {
-        "grad_spikes": call.grad_spikes,
-        "grad_trace": call.grad_trace,
-        "grad_currents": call.grad_currents,
-        "part": None if call.grad_parts is None else call.grad_parts[0],
-        "currents": call.currents,
-        "checkpoints": call.checkpoints,
-    }
-    inner = {
-        "scale": call.scale,
-        "shift": call.shift,
-        "grad_final": call.grad_final,
-        "center": call.center if mix[0] is not None or call.sum_by_current is not None else None,
-        "mix_error": mix[0],
-        "mix_current": mix[1],
-        "mix_constant": mix[2],
-        "grad_state": call.grad_state,
-        "sum_error": call.sum_error,
-        "sum_by_current": call.sum_by_current,
-    }
-    next_part = () if call.grad_parts is None else (call.grad_parts.stride(0),)
-    return prepare("lif_backward", plan_backward, call.spec, call.currents, stepped, inner, numbers=next_part)
-
-
-def prepare(
-    kernel: str, make: Callable, spec: NeuronSpec, currents: Tensor, stepped: dict, inner: dict, *options, numbers: tuple = ()
-) -> CudaLaunch:
-    """The launch of `kernel` with tensors by name, those with time (`stepped`) and without (`inner`), then `numbers`.
-
-    `make(CudaCall, *options)` makes the plan unless PLANS has it.
-    """
-    tensors = [*stepped.values(), *inner.values()]
-    layouts = tuple(None if t is None else (t.dtype, t.stride(), t.data_ptr() % 16) for t in tensors)
-    key = (kernel, spec, currents.shape, layouts, options, numbers)
-    if key not in PLANS:
-        if len(PLANS) >= MOST_PLANS:
-            PLANS.clear()
-        PLANS[key] = make(CudaCall(kernel, spec, stepped, inner, numbers, *options), *options)
-    plan = PLANS[key]
-    present = [t for t in tensors if t is not None]
+def prepare(call: Call) -> CudaLaunch:
+    tensors, next_part = call.tensors(), []
+    if (parts := tensors.get("grad_parts")) is not None:
+        tensors["grad_parts"], next_part = parts[0], [parts.stride(0)]
+    kinds = tuple((name, None if t is None else Kind(t.dtype, t.stride(), t.data_ptr() % 16)) for name, t in tensors.items())
+    plan = make_plan(call.spec, call.currents.shape, kinds, bits=isinstance(call, Forward) and call.bits)
+    present = [t for t in tensors.values() if t is not None]
     addressed = [n for t, strides in zip(present, plan.strides, strict=True) for n in (t.data_ptr(), *strides)]
-    return CudaLaunch(plan.program, plan.grid, plan.block, (*addressed, *plan.numbers), currents.device)
+    return CudaLaunch(plan.program, plan.grid, plan.block, (*addressed, *next_part, *plan.numbers), call.currents.device)
 
 
-def plan_forward(call: "CudaCall", bits: bool) -> LaunchPlan:
-    wide = not bits and call.dense("currents", 4) and call.dense("spikes", 4)
-    width = forward_width(call.sequences, wide, bits)
-    depth = forward_depth(call.sequences, call.present("currents").element_size(), width, call.steps)
-    macros = {"LIF_BITS": int(bits), "LIF_DEPTH": depth}
-    return call.plan(width, macros, strided=("spikes",) if bits else ())
-
-
-def plan_backward(call: "CudaCall") -> LaunchPlan:
-    loaded = [call.stepped[name] for name in ("currents", "grad_spikes", "grad_trace")]
-    item_bytes = [tensor.element_size() for tensor in loaded if tensor is not None]
-    width, ahead = backward_shape(call.sequences, call.dense("currents", 2), item_bytes)
-    # 3 blocks where registers allow 384 threads on a processor: without this bound the compiler spills to fit more.
-    holds_x = call.inner["mix_error"] is not None or call.inner["sum_by_current"] is not None
-    few_values = len(item_bytes) <= 2 and not holds_x and call.stepped["part"] is None
-    light = width == 1 and few_values and block_size(call.groups(width)) == 128
-    return call.plan(width, {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 3 if light else 1}, strided=("part",))
+@lru_cache(maxsize=4096)
+def make_plan(spec: NeuronSpec, shape: torch.Size, kinds: tuple[tuple[str, Kind | None], ...], bits: bool) -> LaunchPlan:
+    """The plan for tensors of these kinds. Making one takes longer than a small kernel."""
+    call = CudaCall(spec, shape, dict(kinds), bits)
+    return call.forward_plan(bits) if "spikes" in call.kinds else call.backward_plan()
 
 
 def forward_width(sequences: int, wide: bool, bits: bool) -> int:
@@ -212,26 +159,34 @@ def block_size(threads: int) -> int:
 class CudaCall:
     """A call's tensors by name and their strides, from which a plan follows."""
 
-    def __init__(
-        self, kernel: str, spec: NeuronSpec, stepped: Tensors, inner: Tensors, numbers: tuple[int, ...], keep_last: bool = False
-    ):
-        self.kernel, self.spec, self.stepped, self.inner, self.numbers = kernel, spec, stepped, inner, numbers
-        self.steps = len(self.present("currents"))
-        layout, self.strides = walk({"currents": stepped["currents"], **stepped}, inner, keep_last)
-        self.sizes, self.sequences = layout.sizes, layout.count
+    def __init__(self, spec: NeuronSpec, shape: torch.Size, kinds: dict[str, Kind | None], bits: bool):
+        self.spec, self.shape, self.names = spec, shape, kinds.keys()
+        self.kinds = {name: kind for name, kind in kinds.items() if kind is not None}
+        strides = tuple((name, kind.strides) for name, kind in self.kinds.items())
+        layout = walk(shape[1:], strides, "currents", keep_last=bits)
+        self.strides, self.sizes, self.sequences = layout.strides, layout.sizes, layout.count
         self.dims = max(1, MAX_DIMS - next((d for d, size in enumerate(self.sizes) if size > 1), MAX_DIMS))
 
-    def present(self, name: str) -> Tensor:
-        """A tensor with time that must not be None."""
-        tensor = self.stepped[name]
-        assert tensor is not None, name
-        return tensor
+    def forward_plan(self, bits: bool) -> LaunchPlan:
+        wide = not bits and self.dense("currents", 4) and self.dense("spikes", 4)
+        width = forward_width(self.sequences, wide, bits)
+        depth = forward_depth(self.sequences, self.kinds["currents"].dtype.itemsize, width, self.shape[0])
+        return self.plan("lif_forward", width, {"LIF_BITS": int(bits), "LIF_DEPTH": depth}, strided="spikes" if bits else "")
+
+    def backward_plan(self) -> LaunchPlan:
+        item_bytes = [self.kinds[name].dtype.itemsize for name in ("currents", "grad_spikes", "grad_trace") if name in self.kinds]
+        width, ahead = backward_shape(self.sequences, self.dense("currents", 2), item_bytes)
+        # 3 blocks where registers allow 384 threads on a processor: without this bound the compiler spills to fit more.
+        few_values = len(item_bytes) <= 2 and self.kinds.keys().isdisjoint(("mix_error", "sum_by_current", "grad_parts"))
+        light = width == 1 and few_values and block_size(self.groups(width)) == 128
+        macros = {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 3 if light else 1}
+        return self.plan("lif_backward", width, macros, strided="grad_parts")
 
     def dense(self, name: str, width: int) -> bool:
         """Whether `width` neighbours of the last dim always lie side by side and aligned, so that one access reaches them."""
-        tensor, strides = self.present(name), self.strides[name]
-        alignment = min(16, width * tensor.element_size())
-        steps = (tensor.data_ptr(), *(stride * tensor.element_size() for stride in strides[:-1]))
+        (dtype, _, misaligned), strides = self.kinds[name], self.strides[name]
+        alignment = min(16, width * dtype.itemsize)
+        steps = (misaligned, *(stride * dtype.itemsize for stride in strides[:-1]))
         in_line = self.sizes[-1] % width == 0 and strides[-1] == 1
         return width == 1 or (in_line and all(step % alignment == 0 for step in steps))
 
@@ -239,33 +194,26 @@ class CudaCall:
         """Threads needed when each computes `width` neighbours of the last dim."""
         return self.sequences // self.sizes[-1] * -(-self.sizes[-1] // width)
 
-    def plan(self, width: int, macros: dict, strided: tuple[str, ...] = ()) -> LaunchPlan:
-        """`macros` are added to those of the neuron and the tensors; tensors named in `strided` are never read as dense."""
+    def plan(self, kernel: str, width: int, macros: dict, strided: str) -> LaunchPlan:
+        """`macros` are added to those of the neuron and the tensors; the tensor `strided` is never read as dense."""
         groups = self.groups(width)
         block = block_size(groups)
         macros = {
             **macros,
             **neuron_macros(self.spec),
-            "LIF_BLOCK": block,
-            "LIF_WIDTH": width,
-            "LIF_CHUNK": CHECKPOINT_STEPS,
-            "LIF_DIMS": self.dims,
+            **{"LIF_BLOCK": block, "LIF_WIDTH": width, "LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": self.dims},
             "LIF_INDEX": "unsigned" if self.sequences <= SHORT_INDEX else "long long",
             "LIF_PARTIAL": int(self.sizes[-1] % width > 0),
+            **{f"LIF_{name.upper()}": ABSENT for name in self.names},
         }
         strides = []
-        for name, tensor in self.stepped.items():
-            macros[f"LIF_{name.upper()}"] = ABSENT
-            if tensor is not None:
-                dense = name not in strided and width > 1 and self.dense(name, width)
-                macros[f"LIF_{name.upper()}"] = DENSE if dense else STRIDED
-                macros[f"LIF_TYPE_{name.upper()}"] = TYPES[tensor.dtype]
-                strides.append((self.strides[name][0], *self.strides[name][-self.dims :]))
-        for name, tensor in self.inner.items():
-            macros[f"LIF_{name.upper()}"] = ABSENT if tensor is None else STRIDED
-            if tensor is not None:
-                strides.append(self.strides[name][-self.dims :])
-        walk_numbers = (self.steps, groups, *self.sizes[-self.dims :])
-        numbers = (*self.numbers, *walk_numbers, *map(ctypes.c_float, neuron_numbers(self.spec)))
-        program = nvrtc.CudaProgram(HERE / f"{self.kernel}.cu", tuple(macros.items()))
+        for name, kind in self.kinds.items():
+            stepped = len(kind.strides) == len(self.shape)
+            dense = stepped and name != strided and width > 1 and self.dense(name, width)
+            macros[f"LIF_{name.upper()}"] = DENSE if dense else STRIDED
+            macros[f"LIF_TYPE_{name.upper()}"] = TYPES[kind.dtype]
+            time, *over = self.strides[name]
+            strides.append((*([time] if stepped else []), *over[-self.dims :]))
+        numbers = (self.shape[0], groups, *self.sizes[-self.dims :], *map(ctypes.c_float, neuron_numbers(self.spec)))
+        program = nvrtc.CudaProgram(HERE / f"{kernel}.cu", tuple(macros.items()))
         return LaunchPlan(program, -(-groups // block), block, tuple(strides), numbers)

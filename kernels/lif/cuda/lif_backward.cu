@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     LIF_IF(LIF_GRAD_SPIKES, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes), )
     LIF_IF(LIF_GRAD_TRACE, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace), )
     LIF_IF(LIF_GRAD_CURRENTS, LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents), )
-    LIF_IF(LIF_PART, LIF_STEPPED_TENSOR(LifBfloat, part), )
+    LIF_IF(LIF_GRAD_PARTS, LIF_STEPPED_TENSOR(LifBfloat, grad_parts), )
     LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
     LIF_IF(LIF_SCALE, LIF_INNER_TENSOR(const float, scale), )
     LIF_IF(LIF_SHIFT, LIF_INNER_TENSOR(const float, shift), )
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     LIF_IF(LIF_GRAD_STATE, LIF_INNER_TENSOR(float, grad_state), )
     LIF_IF(LIF_SUM_ERROR, LIF_INNER_TENSOR(float, sum_error), )
     LIF_IF(LIF_SUM_BY_CURRENT, LIF_INNER_TENSOR(float, sum_by_current), )
-    LIF_IF(LIF_PART, long long next_part, )
+    LIF_IF(LIF_GRAD_PARTS, long long next_part, )
     LIF_WALK_AND_NEURON) {
   LIF_BEGIN
   float gp[LIF_WIDTH] = {};
@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   LIF_IF(LIF_GRAD_TRACE, const LIF_TYPE_GRAD_TRACE* __restrict__ grad_trace_at = LIF_AT_LAST(grad_trace);)
   LIF_IF(LIF_GRAD_CURRENTS, LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);)
   // The first part only: three pointers would take more registers than there are.
-  LIF_IF(LIF_PART, LifBfloat* __restrict__ part_at = LIF_AT_LAST(part);)
+  LIF_IF(LIF_GRAD_PARTS, LifBfloat* __restrict__ grad_parts_at = LIF_AT_LAST(grad_parts);)
 
   // Everything that is loaded for one chunk.
   struct Chunk {
@@ -115,14 +115,14 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     if (is_step) lif_store<LIF_GRAD_CURRENTS>(grad_currents_at, grad_currents_last, place, out);
     grad_currents_at -= grad_currents_step;
 #endif
-#if LIF_PART
+#if LIF_GRAD_PARTS
     float parts[3][LIF_WIDTH];
 #pragma unroll
     for (int i = 0; i < LIF_WIDTH; ++i) lif_split(out[i], parts[0][i], parts[1][i], parts[2][i]);
 #pragma unroll
     for (int k = 0; k < 3; ++k)
-      if (is_step) lif_store<LIF_PART>(part_at + k * next_part, part_last, place, parts[k]);
-    part_at -= part_step;
+      if (is_step) lif_store<LIF_GRAD_PARTS>(grad_parts_at + k * next_part, grad_parts_last, place, parts[k]);
+    grad_parts_at -= grad_parts_step;
 #endif
   };
   // Steps from `count` on are computed too but change nothing: branches would keep the compiler from overlapping steps.

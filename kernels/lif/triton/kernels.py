@@ -31,7 +31,7 @@ from .tiles import (
 
 @triton.jit(do_not_specialize=["steps"])
 def forward_kernel(
-    x,
+    currents,
     state,
     scale,
     shift,
@@ -79,7 +79,7 @@ def forward_kernel(
         index = indices(sizes, size, DIMS, BLOCK, WIDE)
         mask = index[0] < sizes[0]
 
-    following = load_chunk(x, index, mask, 0, steps, DIMS, STEPS)
+    following = load_chunk(currents, index, mask, 0, steps, DIMS, STEPS)
     if scale is not None:
         scale = load_inner(scale, index, mask, 1.0, DIMS)
     if shift is not None:
@@ -89,7 +89,7 @@ def forward_kernel(
     last = p
     for first in range(0, steps, STEPS):
         xs = split(following, STEPS)
-        following = load_chunk(x, index, mask, first + STEPS, steps, DIMS, STEPS)
+        following = load_chunk(currents, index, mask, first + STEPS, steps, DIMS, STEPS)
         if checkpoints is not None:
             if first % CHECKPOINT_STEPS == 0:
                 store_checkpoint(checkpoints, last, index, mask, first // CHECKPOINT_STEPS, DIMS)
@@ -129,7 +129,7 @@ def load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps,
 
 @triton.jit(do_not_specialize=["steps"])
 def backward_kernel(
-    x,
+    currents,
     scale,
     shift,
     checkpoints,
@@ -137,12 +137,14 @@ def backward_kernel(
     grad_trace,
     grad_final,
     center,
-    mix,
-    grad_x,
-    parts,
+    mix_error,
+    mix_current,
+    mix_constant,
+    grad_currents,
+    grad_parts,
     grad_state,
     sum_error,
-    sum_by_x,
+    sum_by_current,
     sizes,
     steps,
     decay,
@@ -163,13 +165,13 @@ def backward_kernel(
 ):
     """Backward over all time steps, in chunks of STEPS from the last to the first, gp[T-1] = grad_final:
 
-        e[t] = gs[t]·σ'(v[t] − θ) + gv[t] + gp[t]·ρ[t];   gp[t-1] = decay·e[t];   grad_x[t] = a·e[t] + b·(x[t] − center) + c
+        e[t] = gs[t]·σ'(v[t] − θ) + gv[t] + gp[t]·ρ[t];   gp[t-1] = decay·e[t];   gx[t] = a·e[t] + b·(x[t] − center) + c
 
     For each chunk x, gs and gv are loaded, v is recomputed from the checkpoint by the forward's own steps, and the recurrence
     runs back over it. Recomputed values stay in registers. With AHEAD the previous chunk is loaded meanwhile, which takes twice
     the registers.
-    Bytes for each element: x, gs and grad_x once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
-    bfloat16 parts that add up to grad_x are 6 more, or take its place.
+    Bytes for each element: x, gs and gx once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
+    bfloat16 parts that add up to gx are 6 more, or take its place.
     """
     decay = tl.cast(decay, tl.float32)
     threshold = tl.cast(threshold, tl.float32)
@@ -182,17 +184,17 @@ def backward_kernel(
     mask = index[0] < sizes[0]
     chunks = (steps + STEPS - 1) // STEPS
     if AHEAD:
-        following = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunks - 1, steps, DIMS, STEPS)
+        following = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunks - 1, steps, DIMS, STEPS)
     if scale is not None:
         scale = load_inner(scale, index, mask, 1.0, DIMS)
     if shift is not None:
         shift = load_inner(shift, index, mask, 0.0, DIMS)
     if center is not None:
         center = load_inner(center, index, mask, 0.0, DIMS)
-    if mix is not None:
-        a = load_inner(mix[0], index, mask, 0.0, DIMS)
-        b = load_inner(mix[1], index, mask, 0.0, DIMS)
-        c = load_inner(mix[2], index, mask, 0.0, DIMS)
+    if mix_error is not None:
+        a = load_inner(mix_error, index, mask, 0.0, DIMS)
+        b = load_inner(mix_current, index, mask, 0.0, DIMS)
+        c = load_inner(mix_constant, index, mask, 0.0, DIMS)
     gp = load_inner(grad_final, index, mask, 0.0, DIMS)
     errors = tl.zeros((BLOCK,), tl.float32)
     errors_by_x = tl.zeros((BLOCK,), tl.float32)
@@ -200,9 +202,9 @@ def backward_kernel(
         chunk = chunks - 1 - back
         if AHEAD:
             chunk_data = following
-            following = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk - 1, steps, DIMS, STEPS)
+            following = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunk - 1, steps, DIMS, STEPS)
         else:
-            chunk_data = load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
+            chunk_data = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
         xs = split(chunk_data[0], STEPS)
         if grad_spikes is not None:
             grads = split(chunk_data[1], STEPS)
@@ -231,21 +233,21 @@ def backward_kernel(
             out = e
             if sum_error is not None:
                 errors = errors + tl.where(exists, e, 0.0)
-            if sum_by_x is not None or mix is not None:
+            if sum_by_current is not None or mix_error is not None:
                 centered = xs[k].to(tl.float32)
                 if center is not None:
                     centered = centered - center
-                if sum_by_x is not None:
+                if sum_by_current is not None:
                     errors_by_x = errors_by_x + tl.where(exists, e * centered, 0.0)
-                if mix is not None:
+                if mix_error is not None:
                     out = a * e + b * centered + c
-            if scale is not None and mix is None:
+            if scale is not None and mix_error is None:
                 out = scale * e
             gradients = (out,) + gradients
-        if grad_x is not None:
-            store_chunk(grad_x, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
-        if parts is not None:
-            store_parts(parts, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+        if grad_currents is not None:
+            store_chunk(grad_currents, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
+        if grad_parts is not None:
+            store_parts(grad_parts, gradients, index, mask, chunk * STEPS, steps, DIMS, STEPS)
     store_inner(grad_state, gp, index, mask, DIMS)
     store_inner(sum_error, errors, index, mask, DIMS)
-    store_inner(sum_by_x, errors_by_x, index, mask, DIMS)
+    store_inner(sum_by_current, errors_by_x, index, mask, DIMS)

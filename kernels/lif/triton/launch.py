@@ -8,18 +8,15 @@ from typing import Any
 import torch
 import triton
 
-from ...spec import NeuronSpec
 from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Forward
-from ..strides import MAX_DIMS, Layout, walk
+from ..contract import Backward, Call, Forward
+from ..strides import MAX_DIMS, walk
 from .kernels import backward_kernel, forward_kernel
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 INTERPRETED = not isinstance(forward_kernel, triton.JITFunction)
 """Whether kernels are interpreted: Triton reads the environment variable TRITON_INTERPRET on import."""
-
-PARTS = ("part_0", "part_1", "part_2")
 
 MANY_SEQUENCES = 64 * 1024
 """From this number of float32 sequences on, few steps of each keep the memory busy."""
@@ -103,80 +100,71 @@ def backward(call: Backward) -> None:
 
 def forward_launch(call: Forward) -> TritonLaunch:
     """Raises strides.Unwalkable."""
-    steps = {"x": call.currents, "spikes": call.spikes, "trace": call.trace, "checkpoints": call.checkpoints}
-    inner = {"state": call.state, "scale": call.scale, "shift": call.shift, "final_state": call.final_state}
-    layout, tensors = _tensors(steps, inner, keep_last=call.bits)
-    *outer, last = layout.sizes
+    sizes, tensors = _tensors(call, keep_last=call.bits)
+    *outer, last = sizes
     count = math.prod(outer) * (-(-last // 8) * 8 if call.bits else last)
-    dense = _dense(layout, [tensors[name] for name in steps])
-    shape = forward_shape(count, call.currents.element_size(), dense, call.bits)
-    numbers = _numbers(call.spec, layout, len(call.currents), count, shape)
+    shape = forward_shape(count, call.currents.element_size(), _dense(call, sizes, tensors), call.bits)
+    numbers = _numbers(call, sizes, count, shape)
     arguments = {**tensors, **numbers, "BITS": call.bits, "CHECKPOINT_STEPS": CHECKPOINT_STEPS}
     return TritonLaunch(forward_kernel, -(-count // shape.block), arguments)
 
 
 def backward_launch(call: Backward) -> TritonLaunch:
     """Raises strides.Unwalkable."""
-    steps = {"x": call.currents, "checkpoints": call.checkpoints, "grad_spikes": call.grad_spikes}
-    steps |= {"grad_trace": call.grad_trace, "grad_x": call.grad_currents}
-    steps |= zip(PARTS, (None, None, None) if call.grad_parts is None else call.grad_parts, strict=True)
-    a, b, c = call.mix or (None, None, None)
-    inner = {"scale": call.scale, "shift": call.shift, "center": call.center, "a": a, "b": b, "c": c}
-    inner |= {"grad_final": call.grad_final, "grad_state": call.grad_state}
-    inner |= {"sum_error": call.sum_error, "sum_by_x": call.sum_by_current}
-    layout, tensors = _tensors(steps, inner)
-    mix = tuple(tensors.pop(name) for name in ("a", "b", "c"))
-    parts = tuple(tensors[name] for name in PARTS)
+    sizes, tensors = _tensors(call)
+    count = math.prod(sizes)
+    dense = _dense(call, sizes, tensors)
+    if call.grad_parts is not None:
+        tensors["grad_parts"] = tuple((part, *tensors["grad_parts"][1:]) for part in call.grad_parts)
     read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
-    holds_currents = call.mix is not None or call.sum_by_current is not None
-    dense = _dense(layout, [tensors.pop(name) if name in PARTS else tensors[name] for name in steps])
-    held = len(read) - 1 + holds_currents
-    shape = backward_shape(layout.count, dense, sum(t.element_size() for t in read), held)
+    held = len(read) - 1 + (call.mix_error is not None or call.sum_by_current is not None)
+    shape = backward_shape(count, dense, sum(t.element_size() for t in read), held)
     slope = call.spec.slope
     arguments = {
         **tensors,
-        "mix": None if call.mix is None else mix,
-        "parts": None if call.grad_parts is None else parts,
-        **_numbers(call.spec, layout, len(call.currents), layout.count, shape),
+        **_numbers(call, sizes, count, shape),
         "slope": slope,
         "width": {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0),
         "DETACHED": call.spec.detach_reset,
         "SURROGATE": call.spec.surrogate,
         "AHEAD": shape.ahead,
     }
-    return TritonLaunch(backward_kernel, -(-layout.count // shape.block), arguments)
+    return TritonLaunch(backward_kernel, -(-count // shape.block), arguments)
 
 
-def _tensors(steps: dict, inner: dict, keep_last: bool = False) -> tuple[Layout, dict]:
-    """The layout without leading dims of size 1, and each tensor as the kernels' tuple (pointer, strides…), or None."""
-    layout, strides = walk(steps, inner, keep_last)
+def _tensors(call: Call, keep_last: bool = False) -> tuple[tuple[int, ...], dict]:
+    """The sizes without leading ones, and each tensor as the kernels' tuple (pointer, strides…), or None. Of parts, the first."""
+    tensors = call.tensors()
+    if (parts := tensors.get("grad_parts")) is not None:
+        tensors["grad_parts"] = parts[0]
+    strides = tuple((name, None if t is None else t.stride()) for name, t in tensors.items())
+    layout = walk(call.currents.shape[1:], strides, "currents", keep_last)
     dropped = 0
     while dropped < MAX_DIMS - 1 and layout.sizes[dropped] == 1:
         dropped += 1
-    tensors = {
-        name: None if tensor is None else (tensor, strides[name][0], *strides[name][1 + dropped :])
-        for name, tensor in (steps | inner).items()
-    }
-    return Layout(layout.sizes[dropped:], tuple(s[dropped:] for s in layout.strides)), tensors
+    placed = {name: (t, layout.strides[name][0], *layout.strides[name][1 + dropped :]) for name, t in tensors.items()}
+    return layout.sizes[dropped:], {name: None if tensors[name] is None else place for name, place in placed.items()}
 
 
-def _dense(layout: Layout, tensors: list[tuple | None]) -> bool:
+def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
     """Whether Triton can load 16 bytes of neighbouring sequences at every step: it requires strides that are multiples of 16."""
-    return layout.sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in tensors if t is not None)
+    stepped = [tensors[name] for name in call.STEPPED if tensors[name] is not None]
+    return sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in stepped)
 
 
-def _numbers(spec: NeuronSpec, layout: Layout, steps: int, count: int, shape: BlockShape) -> dict:
+def _numbers(call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape) -> dict:
     """The arguments that both kernels take beside tensors."""
+    spec = call.spec
     return {
-        "sizes": layout.sizes,
-        "steps": steps,
+        "sizes": sizes,
+        "steps": len(call.currents),
         "decay": float(spec.decay),
         "threshold": float(spec.threshold),
         "subtracted": float(spec.subtracted),
         "max_spikes": float(spec.max_spikes),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
-        "DIMS": len(layout.sizes),
+        "DIMS": len(sizes),
         "BLOCK": shape.block,
         "STEPS": shape.steps,
         "WIDE": count > WIDE_SEQUENCES,

@@ -97,7 +97,7 @@ def test_the_first_layer_needs_no_second_scan(monkeypatch):
     from snnbench.kernels.lif.cpu import launch
 
     scans, real = [], launch.backward
-    monkeypatch.setattr(launch, "backward", lambda call: (scans.append(call.mix is not None), real(call)))
+    monkeypatch.setattr(launch, "backward", lambda call: (scans.append(call.mix_error is not None), real(call)))
     module = BatchNormLIF(5, backend="cpp")
     module(input_of(7, 3, 5)).sum().backward()
     assert scans == [False]

@@ -19,7 +19,7 @@ def fresh(tmp_path, monkeypatch):
     remembered = (cpp.compiler, cpp.unusable, cpp.library, backends.unavailable)
 
     def forget():
-        cpp_launch._plans.clear()
+        cpp_launch._plan.cache_clear()
         for function in remembered:
             function.cache_clear()
 
@@ -89,7 +89,7 @@ def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
     assert not traces_differ()
     contracted = tuple(flag.replace("contract=off", "contract=fast") for flag in cpp.FLAGS)
     monkeypatch.setattr(cpp, "FLAGS", (*contracted, "-mfma"))
-    cpp_launch._plans.clear()
+    cpp_launch._plan.cache_clear()
     cpp.library.cache_clear()
     assert traces_differ()
 

@@ -69,11 +69,11 @@ def test_nothing_optional():
 
 
 def test_normalisation_in_the_same_pass():
-    """`center` and `mix`, per channel of (T, B, C, H)."""
+    """`center`, `mix_error`, `mix_current` and `mix_constant`, per channel of (T, B, C, H)."""
     x = currents(35, 2, 3, 5)
-    scale, shift, center, *mix = [torch.randn(3).view(3, 1).expand(2, 3, 5) for _ in range(6)]
+    scale, shift, *mixed = [torch.randn(3).view(3, 1).expand(2, 3, 5) for _ in range(6)]
     done = check_forward(forward_call(NEURONS["soft"], x, scale=scale, shift=shift))
-    check_backward(backward_call(done, center=center, mix=tuple(mix)))
+    check_backward(backward_call(done, **dict(zip(("center", "mix_error", "mix_current", "mix_constant"), mixed, strict=True))))
 
 
 LAYOUTS = {

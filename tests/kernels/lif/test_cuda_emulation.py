@@ -52,7 +52,7 @@ def test_any_number_of_steps(steps):
 @pytest.mark.parametrize("depth", launch.DEPTHS)
 @pytest.mark.parametrize("width", [1, 4])
 def test_every_depth_and_width(depth, width, monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "forward_width", lambda *_: width)
     monkeypatch.setattr(launch, "forward_depth", lambda *_: depth)
     for steps in (depth - 1, depth, depth + 1, 2 * depth, 3 * depth + 5):
@@ -62,7 +62,7 @@ def test_every_depth_and_width(depth, width, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("ahead", [False, True])
 def test_wide_backward_and_chunks_ahead(dtype, ahead, monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "backward_shape", lambda *_: (2, ahead))
     for steps in (20, 32, 70, 96):
         x = currents(steps, 3, 20, dtype=dtype)
@@ -86,7 +86,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("many", "layout"), representatives(product([False, True], LAYOUTS), quick=(*range(11), 11, 16, 21)))
 def test_any_layout(many, layout, monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "MANY_SEQUENCES", 1 if many else math.inf)
     x = LAYOUTS[layout]()
     check_forward(NeuronSpec(), x, state=currents(*x.shape[1:], seed=3))
@@ -113,7 +113,7 @@ SPIKE_DTYPES = [*CURRENT_DTYPES, torch.uint8, torch.float64]
     ("dtype", "spikes_dtype"), representatives(product(CURRENT_DTYPES, SPIKE_DTYPES), quick=(0, 3, 6, 9, 12)), ids=str
 )
 def test_every_dtype(dtype, spikes_dtype, monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "MANY_SEQUENCES", 1)
     check_forward(NeuronSpec(), currents(40, 3, 12, dtype=dtype), spikes_dtype=spikes_dtype)
 
@@ -154,25 +154,26 @@ def test_several_spikes_a_step(spec):
 def test_channels(dim):
     x = currents(40, 3, 4, 5)
     a, b, c, d, e, f = (channel(seed, x, dim) for seed in range(6))
+    mixed = {"mix_error": d, "mix_current": e - 1, "mix_constant": f - 1}
     check_forward(NeuronSpec(), x, scale=a)
     check_forward(NeuronSpec(), x, shift=b - 1)
     check_forward(NeuronSpec(), x, scale=a, shift=b - 1, state=currents(3, 4, 5))
     check_backward(NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1)
-    check_backward(NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1, center=c, mix=(d, e - 1, f - 1))
-    check_backward(NeuronSpec(), x, grad_spikes=upstream(x), mix=(d, e - 1, f - 1))
+    check_backward(NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1, center=c, **mixed)
+    check_backward(NeuronSpec(), x, grad_spikes=upstream(x), **mixed)
 
 
 @pytest.mark.parametrize("needed", ["grad_currents", "grad_state", "sum_error", "sum_by_current"])
 def test_only_what_is_needed_is_written(needed):
     x = currents(40, 3, 5)
-    mixed = channel(1, x, 1), channel(2, x, 1), channel(3, x, 1)
-    check_backward(NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), mix=mixed)
+    mixed = {name: channel(seed, x, 1) for seed, name in enumerate(("mix_error", "mix_current", "mix_constant"), 1)}
+    check_backward(NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), **mixed)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("width", [1, 2])
 def test_a_gradient_split_as_it_is_written(whole, width, monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "backward_shape", lambda *_: (width, True))
     check_parts(whole)
 
@@ -193,7 +194,7 @@ def test_nan_and_infinity_stay_in_their_sequence(spec):
 
 
 def test_more_sequences_than_32_bits_count(monkeypatch):
-    monkeypatch.setattr(launch, "PLANS", {})
+    monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "SHORT_INDEX", 0)
     x = LAYOUTS["four dims"]()
     check_forward(NeuronSpec(), x)

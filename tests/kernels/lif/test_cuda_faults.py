@@ -20,7 +20,7 @@ def test_contraction_is_noticed():
         forward_call(NeuronSpec(decay=0.9), currents(60, 4, 8)),
     )
     reference.forward(expected)
-    work = launch.prepare_forward(call)
+    work = launch.prepare(call)
     cuda_emulation.library(work.program, ("-ffp-contract=fast", "-O2", "-mfma"))(work)
     assert not torch.equal(call.trace, expected.trace)
 

@@ -35,5 +35,5 @@ def test_depth_and_width_follow_the_size():
 @pytest.mark.parametrize("sequences", [1, 31, 32, 33, 4096, 20000])
 def test_blocks_cover_every_sequence(sequences):
     x = torch.zeros(2, sequences)
-    work = launch.prepare_forward(forward_call(NeuronSpec(), x))
+    work = launch.prepare(forward_call(NeuronSpec(), x))
     assert (work.grid - 1) * work.block < sequences <= work.grid * work.block

@@ -108,7 +108,7 @@ def test_multiply_adds_are_never_contracted():
 def test_contiguous_tensors_have_one_dim():
     launch = triton_launch.forward_launch(forward_call(torch.empty(4, 2, 3, 5)))
     assert launch.arguments["sizes"] == (30,)
-    assert launch.arguments["x"][1:] == (30, 1)
+    assert launch.arguments["currents"][1:] == (30, 1)
 
 
 def test_bits_are_whole_bytes_of_blocks():
