@@ -28,9 +28,14 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         raise ConfigError(f"{out}: has records already; choose another --out")
     merged = Merged(" + ".join(dict.fromkeys(folder.path.resolve().name for folder in folders)))
     newest: dict[tuple[str, int, str], Record] = {}
+    planned: dict[str, str] = {}
     for folder in folders:
-        records, unreadable = folder.read_records()
-        merged.unreadable += unreadable
+        records, damaged = folder.read_records()
+        names, no_plan = (
+            folder.read_planned()
+        )  # each shard knows the whole plan: the report names what it misses
+        merged.unreadable += [*damaged, *no_plan]
+        planned |= names
         for record in records:
             key = (record.case_id, record.round, record.done_key)
             if key in newest and newest[key] != record:
@@ -41,21 +46,10 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     for folder in folders:
         for path in folder.environments:
             write_atomically(out.path / path.name, path.read_bytes())
-    _merge_plans(folders, out, merged)
-    _merge_experiments(folders, out, merged)
-    return merged
-
-
-def _merge_plans(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
-    """Each shard knows the whole plan, so cases of a shard that is not among `folders` are reported as missing."""
-    planned: dict[str, str] = {}
-    for folder in folders:
-        try:
-            planned |= folder.read_planned()
-        except ValueError as error:
-            merged.unreadable.append(str(error))
     if planned:
         out.write_planned(planned)
+    _merge_experiments(folders, out, merged)
+    return merged
 
 
 def _merge_experiments(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:

@@ -5,7 +5,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,6 @@ class ResultFolder:
     def record_path(self, case_id: str, round: int, done_key: str) -> Path:
         return self.records / f"{case_id}-{round}-{done_key}.json"
 
-    # -- the folder ------------------------------------------------------------------------------------------
-
     def must_exist(self) -> None:
         """Raises ConfigError where no results can be read from."""
         if not self.path.is_dir():
@@ -77,8 +75,6 @@ class ResultFolder:
         for pattern in ("*.tmp", "*.partial.npz"):
             for path in self.path.rglob(pattern):
                 path.unlink(missing_ok=True)
-
-    # -- records ---------------------------------------------------------------------------------------------
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """All records, by name of their files, and one sentence for each file that could not be read."""
@@ -113,8 +109,6 @@ class ResultFolder:
         """The record in each file, or a sentence on why it could not be read."""
         return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
-    # -- what stands beside the records ----------------------------------------------------------------------
-
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""
         write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(facts, indent=1) + "\n")
@@ -124,23 +118,20 @@ class ResultFolder:
 
         `of_more`: they are a part of a plan, and what the folder knows of the plan stays.
         """
-        earlier: dict[str, str] = {}
-        if of_more:
-            with suppress(ValueError):
-                earlier = self.read_planned()
+        earlier = self.read_planned()[0] if of_more else {}
         write_atomically(self.planned, json.dumps({**earlier, **names}, indent=1) + "\n")
 
-    def read_planned(self) -> dict[str, str]:
-        """Names by case id; none where no run has left any. Raises ValueError with a sentence for what is no such file."""
+    def read_planned(self) -> tuple[dict[str, str], list[str]]:
+        """Names by case id, none where no run has left any, and a sentence if the file could not be read."""
         if not self.planned.exists():
-            return {}
+            return {}, []
         try:
             names = json.loads(self.planned.read_bytes())
         except (ValueError, OSError) as error:
-            raise ValueError(f"{self.planned} cannot be read: {error}") from None
+            return {}, [f"{self.planned} cannot be read: {error}"]
         if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-            raise ValueError(f"{self.planned} must hold the names of planned cases by their ids, in braces")
-        return names
+            return {}, [f"{self.planned} must hold the names of planned cases by their ids, in braces"]
+        return names, []
 
 
 def _content(path: Path) -> Record | str:

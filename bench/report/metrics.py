@@ -51,13 +51,14 @@ def _neuron_metric(name: str) -> Metric:
     return Metric(f"neuron_{name}", lambda row: None if row.case.native else getattr(row.case.neuron, name))
 
 
+def _estimated(phase: str, name: str) -> Callable[[Row], float | None]:
+    return lambda row: getattr(row.estimates[phase], name) if phase in row.estimates else None
+
+
 def _phase_metrics(phase: str) -> list[Metric]:
     """The time of a phase with its 95 % interval, what explains it, the hardware's least, and how the phase ended."""
     place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
     views = "times" if phase == "inference" else f"times {SUMMARY} {NATIVES}"
-
-    def estimated(name: str) -> Callable[[Row], float | None]:
-        return lambda row: getattr(row.estimates[phase], name) if phase in row.estimates else None
 
     def time(entry: Entry) -> str:
         ended = entry.row.phase_status(phase)
@@ -72,15 +73,15 @@ def _phase_metrics(phase: str) -> list[Metric]:
         known = entry.shows(phase) and values[f"{phase}_enqueue_s"] is not None
         return units.share(values[f"{phase}_enqueue_s"] / values[f"{phase}_s"]) if known else ""
 
-    low = Metric(f"{phase}_lo_s", estimated("low"), "s")
+    low = Metric(f"{phase}_lo_s", _estimated(phase, "low"), "s")
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if step:
         low = Metric(low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval)
         enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", HINTS[enqueue.name], "start", 410, until_return)
     return [
-        Metric(f"{phase}_s", estimated("median"), "s", phase, "", views, place, format=time),
+        Metric(f"{phase}_s", _estimated(phase, "median"), "s", phase, "", views, place, format=time),
         low,
-        Metric(f"{phase}_hi_s", estimated("high"), "s"),
+        Metric(f"{phase}_hi_s", _estimated(phase, "high"), "s"),
         enqueue,
         Metric(f"{phase}_device_s", lambda row: row.median(phase, "device"), "s"),
         Metric(f"{phase}_floor_s", lambda row: row.floors.get(phase), "s"),
@@ -129,10 +130,6 @@ def _roofline(row: Row) -> float | None:
 
 def _proved(row: Row) -> bool | None:
     return row.proved if row.first.proof else None
-
-
-def _samples(row: Row) -> int | None:
-    return row.estimates["step"].samples if "step" in row.estimates else None
 
 
 def _device_clock(row: Row) -> str | None:
@@ -203,7 +200,7 @@ METRICS: tuple[Metric, ...] = (
     _fact("backend"),
     Metric("device_clock", _device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
-    Metric("samples", _samples, "count", "samples", HINTS["samples"], "times", 600, _samples_by_round),
+    Metric("samples", _estimated("step", "samples"), "count", "samples", HINTS["samples"], "times", 600, _samples_by_round),
     Metric("rounds", lambda row: len(row.records)),
     Metric("quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, format=_remarks),
     Metric("warnings", _warnings),

@@ -60,18 +60,13 @@ def _spec() -> Spec:
     transform: list[Spec] = [
         {"calculate": "datum.besides_s", "as": "first call besides"},
         {"fold": list(PARTS), "as": ["part", "seconds"]},
-        *calculated(
-            place=f"indexof({list(PARTS)}, datum.part)", time=TIME, after=text_of("total", SECONDS) + " + ', ' + datum.pays"
-        ),
+        *calculated(place=f"indexof({list(PARTS)}, datum.part)", time=TIME),
+        *calculated(after=text_of("total", SECONDS) + " + ', ' + datum.pays"),
         {"filter": "isValid(datum.seconds)"},
     ]
+    axis = {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS}
     encoding = {
-        "x": {
-            "field": "seconds",
-            "type": "quantitative",
-            "stack": "zero",
-            "axis": {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS},
-        },
+        "x": {"field": "seconds", "type": "quantitative", "stack": "zero", "axis": axis},
         "color": nominal("part", scale={"domain": list(PARTS), "range": "$ramp"}, legend={**LEGEND, "symbolType": "square"}),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),

@@ -88,9 +88,8 @@ def _panel(table: Table, where: dict[str, str], phase: str, ours: list[Entry], t
 
 
 def _spec() -> Spec:
-    transform = calculated(
-        time=TIME, whole_name="join(split(datum.name, '|'), ' ')", remark="datum.nominal ? 'nominal only' : ''"
-    )
+    remark = "datum.nominal ? 'nominal only' : ''"
+    transform = calculated(time=TIME, whole_name="join(split(datum.name, '|'), ' ')", remark=remark)
     both = {
         "x": log_axis("seconds", "seconds per call", SECONDS),
         "y": by_variant("name", labelExpr="split(datum.label, '|')", labelLimit=175),

@@ -44,10 +44,8 @@ def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
                 contents.packages[f"{content['name']} {content['hash']}"] = content["packages"]
         except (ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
             contents.strange.append(path.name)
-    try:
-        contents.planned = folder.read_planned()
-    except ValueError as error:
-        contents.unreadable.append(str(error))
+    contents.planned, unreadable = folder.read_planned()
+    contents.unreadable += unreadable
     return contents
 
 
