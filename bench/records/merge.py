@@ -31,9 +31,7 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     planned: dict[str, str] = {}
     for folder in folders:
         records, damaged = folder.read_records()
-        names, no_plan = (
-            folder.read_planned()
-        )  # each shard knows the whole plan: the report names what it misses
+        names, no_plan = folder.read_planned()  # each shard knows the whole plan: the report names what it misses
         merged.unreadable += [*damaged, *no_plan]
         planned |= names
         for record in records:

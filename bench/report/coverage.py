@@ -70,8 +70,6 @@ KINDS = {
     **{"unsupported": "not-run", "pruned": "not-run", "ok": "ok"},
 }
 """Colour of a status."""
-UNRANKED = KINDS | {"ok": "limit"}
-"""The same of a case that is not ranked."""
 REFUSED = ("check_failed", "implausible")
 """Statuses of a network or a time that is wrong: nothing of it is shown."""
 FLAGS = {
@@ -147,6 +145,11 @@ def reason_of(row: Row) -> str:
     return "there is no step time" if row.first.measure.get("timed", True) else "proved and weighed, as asked, and not timed"
 
 
+def kind_of(row: Row) -> str:
+    """The colour of a row's status; `ok` is green only where the row is ranked."""
+    return "limit" if row.status == "ok" and not row.rankable else KINDS[row.status]
+
+
 def where(row: Row) -> str:
     """The parts of the case that ended with its status, and in which round: `forward, backward (round 2)`."""
     guilty = [record for record in row.records if record.status == row.status]
@@ -162,8 +165,8 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     for index, row in ((index, row) for index, group in enumerate(conditions.groups) for row in group):
         word = "ok, not ranked" if row.status == "ok" and not row.sound else row.status
         title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
-        kinds = KINDS if row.sound else UNRANKED
-        cells[row.case.framework_variant][index] = {"word": word, "kind": kinds[row.status], "rank": row.rank, "title": title}
+        kind = "ok" if row.sound else kind_of(row)
+        cells[row.case.framework_variant][index] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
     counts = Counter(row.status for row in rows)
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],
@@ -178,6 +181,6 @@ def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     alike = grouped(rows, lambda row: (row.case.framework_variant, row.status, where(row), reason_of(row)))
     endings = []
     for (variant, status, part, reason), members in alike.items():
-        ending = {"variant": variant, "status": status, "kind": UNRANKED[status], "where": part, "reason": reason}
+        ending = {"variant": variant, "status": status, "kind": kind_of(members[0]), "where": part, "reason": reason}
         endings.append({**ending, "conditions": list(filter(None, map(conditions.varying, members)))})
     return endings

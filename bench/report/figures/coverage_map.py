@@ -1,6 +1,6 @@
 """The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
 
-from ..coverage import KINDS, UNRANKED
+from ..coverage import kind_of
 from ..table import Table
 from .figure import Figure, Panel
 from .spec import LEGEND, Spec, by_variant, drawing, layer, nominal
@@ -20,9 +20,10 @@ def coverage_map(table: Table) -> Figure:
     points = []
     for entry in table.entries:
         row = entry.row
-        kind = WORDS[(KINDS if row.rankable else UNRANKED)[row.status]]
         word = f"#{row.rank}" if row.rank else row.status.replace("_", " ")
-        points.append({"row": entry.index, "conditions": table.title(entry.parts) or "all cases", "word": word, "kind": kind})
+        points.append(
+            {"row": entry.index, "conditions": table.title(entry.parts) or "all cases", "word": word, "kind": WORDS[kind_of(row)]}
+        )
     panels = [Panel("", {}, points, {}, {"variants": table.variants})] if points else []
     return Figure("coverage", "Coverage", TEXT, _spec(), panels, "There are no records.")
 

@@ -29,11 +29,9 @@ function wantedPoints(panel) {
 }
 
 function pointsOf(panel) {
-  const fields = Object.entries(panel.fields);
-  return wantedPoints(panel).map((point) =>
-      "row" in point
-        ? { variant: data.variants[point.row], ...Object.fromEntries(fields.map(([name, column]) => [name, valueOf(point.row, column)])), ...point }
-        : point);
+  const fields = Object.entries({ variant: "variant", ...panel.fields });
+  const values = (row) => Object.fromEntries(fields.map(([name, column]) => [name, valueOf(row, column)]));
+  return wantedPoints(panel).map((point) => ("row" in point ? { ...values(point.row), ...point } : point));
 }
 
 /** What the names in a specification stand for: the panel's own, without what is filtered out, and the theme's. */

@@ -10,14 +10,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...workloads import WORKLOADS
-from ..coverage import REFUSED, axis_of, coverage
+from ..coverage import REFUSED, axis_of, coverage, kind_of
 from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
 from ..table import Table
 from ..theme import config, named, styles
 from .provenance import provenance, rejected
 from .reproduce import ResultSet
-from .table import columns, lines
 from .trust import header, trust
 from .vega import vega_script
 
@@ -40,7 +39,7 @@ def html_text(
     `unreadable` are sentences about files that were skipped, `sets` the folders that the rows are from, `missing` the names of
     planned cases without a record, and `theirs` published figures to lay beside the measured ones.
     """
-    rows, conditions, shown = table.rows, table.conditions, columns(table)
+    rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
     templates = Environment(
@@ -60,8 +59,9 @@ def html_text(
         filters=_filters(table),
         figures=figures,
         views=VIEWS,
-        columns=shown,
-        lines=lines(table, shown),
+        columns=[metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes],
+        entries=table.entries,
+        kind_of=kind_of,
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
         provenance=provenance(rows, conditions),
