@@ -3,12 +3,12 @@
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
 
 from . import requirements
 from .environment import Environment, NotMade
@@ -50,8 +50,7 @@ def pip_runner() -> Path | None:
 def install_packages(environment: Environment, step: Step) -> Iterator[str]:
     """Install the packages of one step and yield pip's output by line. Raises NotMade with its last lines if it fails."""
     _remove_half_installed(environment)
-    options = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
-    variables = {}
+    options, variables = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"], {}
     if step.dependencies:
         constraints = environment.folder / "constraints.txt"
         constraints.write_text("".join(f"{pin.name}{pin.specifier}\n" for pin in environment.recipe.pins))
@@ -66,8 +65,7 @@ def install_packages(environment: Environment, step: Step) -> Iterator[str]:
     temporary = environment.folder / "tmp"  # a killed pip leaves gigabytes, which are removed with the environment
     temporary.mkdir()
     try:
-        variables = {**variables, "TMPDIR": str(temporary)}
-        yield from _run_pip(environment, step.name, ["install", *options, *step.install], variables)
+        yield from _run_pip(environment, step.name, ["install", *options, *step.install], {**variables, "TMPDIR": str(temporary)})
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -89,15 +87,10 @@ def _run_pip(environment: Environment, step: str, arguments: list[str], variable
         raise NotMade(f"{environment.name}: step {step}: snnbench's own Python has no pip 22.3 or newer: {advice}")
     surroundings = {name: value for name, value in os.environ.items() if name not in NOT_FOR_PIP}
     path = os.pathsep.join([str(environment.folder / "bin"), surroundings.get("PATH", os.defpath)])
-    process = subprocess.Popen(
-        [environment.python, "-P", "-c", AS_A_CHILD.format(parent=os.getpid(), runner=str(runner)), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env={**surroundings, "PATH": path, "PYTHONUNBUFFERED": "1", **variables},
-        start_new_session=True,
+    surroundings |= {"PATH": path, "PYTHONUNBUFFERED": "1", **variables}
+    command = [str(environment.python), "-P", "-c", AS_A_CHILD.format(parent=os.getpid(), runner=str(runner)), *arguments]
+    process = Popen(
+        command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, text=True, errors="replace", env=surroundings, start_new_session=True
     )
     assert process.stdout is not None
     last: deque[str] = deque(maxlen=LAST_LINES)

@@ -22,6 +22,7 @@ from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
 from .time_axis import time_axis
 
+Sleep = Callable[[float], None]
 OWN_SIZE, TIME_AXIS = "own size", "time axis"
 """With these the names of stages begin and end."""
 UNSTEADY = 1e-3
@@ -66,12 +67,7 @@ class Proof:
 
 
 def prove(
-    adapter: Adapter,
-    case: Case,
-    workload: Workload,
-    gains: dict[str, float],
-    sleep: Callable[[float], None] = time.sleep,
-    backward_fits: bool = True,
+    adapter: Adapter, case: Case, workload: Workload, gains: dict[str, float], sleep: Sleep = time.sleep, backward: bool = True
 ) -> Proof:
     """The whole proof of `case`; `gains` belong to `workload.proved_case(case)`. Stops at the first stage that fails.
 
@@ -80,7 +76,7 @@ def prove(
     """
     proof = Proof()
     for name, stage_case, network in _stages(case, workload, adapter.fixed_point(case)):
-        backward = backward_fits or not name.startswith(OWN_SIZE)
+        with_backward = backward or not name.startswith(OWN_SIZE)
         own_gains = stage_case == workload.proved_case(case)
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
@@ -93,9 +89,9 @@ def prove(
         if name.endswith(TIME_AXIS):
             verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0)
         elif case.native:
-            verdict = judge_native(program, problem, limits[problem.last].gradient, backward)
+            verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
         else:
-            verdict = judge_program(program, problem, limits, sleep, backward)
+            verdict = judge_program(program, problem, limits, sleep, with_backward)
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -148,7 +144,7 @@ def problem_of(case: Case, network: Network, gains: dict[str, float], fixed: Fix
 
 
 def judge_program(
-    program: Program, problem: Problem, limits: LimitsByNode, sleep: Callable[[float], None] = time.sleep, backward: bool = True
+    program: Program, problem: Problem, limits: LimitsByNode, sleep: Sleep = time.sleep, backward: bool = True
 ) -> Verdict:
     """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
     first = program.forward(program.put_input(problem.other_input))

@@ -189,7 +189,7 @@ class Worker:
         with self._part("proof", "error"):
             if free.unsuitable:
                 raise Unsupported(free.unsuitable)
-            proof = prove(adapter, self.case, self.workload, free.gains, backward_fits=self.backward_fits)
+            proof = prove(adapter, self.case, self.workload, free.gains, backward=self.backward_fits)
         self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
         if not proof.passed:
             self._end("proof", "check_failed", proof.reason)

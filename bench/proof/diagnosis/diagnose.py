@@ -43,7 +43,7 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
         if given is None or given.shape != problem.shape(neuron) or not np.isfinite(given).all():
             return None
     if names[problem.last] == "":
-        return _of_layer(problem, call.spikes[problem.last], call, limits[problem.last])
+        return _of_layer(problem, call.spikes[problem.last], call.gradients, limits[problem.last])
     layers = _layers(problem, call)
     for index, layer in enumerate(layers):
         neuron = network.neurons[index]
@@ -99,9 +99,9 @@ def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:
     return float(wrong_decisions(_evidence(layer, spikes, None, limit, layer.rows).right, limit.distance).mean())
 
 
-def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits) -> str | None:
-    """What is wrong in one layer, its gradients included if `call` is given."""
-    whole = _evidence(layer, spikes, call, limit, layer.rows)
+def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits) -> str | None:
+    """What is wrong in one layer, in its gradients too if they are given."""
+    whole = _evidence(layer, spikes, gradients, limit, layer.rows)
     wrong = wrong_decisions(whole.right, limit.distance)
     if wrong.any():
         if np.array_equal(spikes, layer.input):
@@ -109,7 +109,7 @@ def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
         if spikes.min() == spikes.max():
             return "fires at every step" if spikes.any() else "silent: no neuron ever fires"
     sample = _sampled(whole.neurons, wrong)
-    part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, call, limit, sample)
+    part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, gradients, limit, sample)
     if not wrong.any():
         return _of_gradients(part) if part.gradients else None
     if text := _of_decisions(part) or _place(wrong, whole.neurons):
@@ -119,7 +119,9 @@ def _of_layer(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
     return "not started from rest" if after <= FAR_BETTER * before else None
 
 
-def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limits, rows: np.ndarray | None) -> Evidence:
+def _evidence(
+    layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits, rows: np.ndarray | None
+) -> Evidence:
     """A layer cut down to the neurons `rows`."""
     cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
     rows = np.arange(prod(layer.network.shapes[layer.last])) if rows is None else rows
@@ -128,10 +130,8 @@ def _evidence(layer: Problem, spikes: np.ndarray, call: Call | None, limit: Limi
     right, other = (x.astype(np.float64) if weight is None else linear(x, weight, bias) for x in (cut.input, cut.other_input))
     spec = spec_of(cut.network.node(cut.last).options["neuron"])
     hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
-    evidence = Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias)
-    if call is not None and call.gradients is not None:
-        evidence.gradients = _gradients(layer, call.gradients, rows)
-    return evidence
+    by_name = {} if gradients is None else _gradients(layer, gradients, rows)
+    return Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias, by_name)
 
 
 def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 of names with the hypothesis they stand for; `diagnose` runs the forced recurrence on it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,9 @@ class Evidence:
     upstream: np.ndarray
     limit: Limits
     neurons: np.ndarray
-    weight: np.ndarray | None = None
-    bias: np.ndarray | None = None
-    gradients: dict[str, np.ndarray] = field(default_factory=dict)
+    weight: np.ndarray | None
+    bias: np.ndarray | None
+    gradients: dict[str, np.ndarray]
 
     @property
     def spec(self) -> NeuronSpec:
