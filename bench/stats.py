@@ -47,7 +47,7 @@ def estimate(rounds: list[list[float]], seed: int = 0) -> Estimate:
 
 
 def resampled(rounds: list[list[float]], seed: int | tuple[int, int]) -> np.ndarray:
-    """Bootstrapped medians of one case's times. Two cases that are compared by `ratio_of` need different seeds.
+    """Bootstrapped medians of one case's times. Two cases whose ratio is taken need different seeds.
 
     The median of n draws with replacement from n sorted values is the value at the rank on which the middle of n uniform draws
     falls. That rank is Beta distributed, so that one draw does instead of n.
@@ -65,15 +65,10 @@ def resampled(rounds: list[list[float]], seed: int | tuple[int, int]) -> np.ndar
     return np.median(medians, axis=1)
 
 
-def ratio_of(
-    rounds: list[list[float]], baseline: list[list[float]], drawn: np.ndarray, drawn_baseline: np.ndarray
-) -> tuple[float, float, float]:
-    """(ratio of medians, low, high): one case's time over a baseline's, with the 95 % bootstrap interval.
-
-    `drawn` and `drawn_baseline` are what `resampled` gives for the two; a baseline of many cases is resampled once.
-    """
+def ratio_of(rounds: list[list[float]], baseline: list[list[float]], drawn: np.ndarray) -> tuple[float, float, float]:
+    """(ratio of medians, low, high): one case's time over a baseline's, with the 95 % interval of `drawn`, bootstrapped ratios."""
     middle = np.median([np.median(s) for s in rounds]) / np.median([np.median(s) for s in baseline])
-    low, high = np.quantile(drawn / drawn_baseline, [0.025, 0.975])
+    low, high = np.quantile(drawn, [0.025, 0.975])
     return float(middle), float(low), float(high)
 
 

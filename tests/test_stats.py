@@ -80,7 +80,7 @@ def test_the_drawn_median_is_distributed_like_one_of_real_resamples():
 
 
 def ratio(rounds, baseline, seed=0):
-    return ratio_of(rounds, baseline, resampled(rounds, (seed, 0)), resampled(baseline, (seed, 1)))
+    return ratio_of(rounds, baseline, resampled(rounds, (seed, 0)) / resampled(baseline, (seed, 1)))
 
 
 def test_equal_cases_differ_about_as_often_as_five_in_a_hundred():

@@ -9,7 +9,6 @@ from snnbench.adapters.base.case import PHASES, full_name
 
 from .. import units
 from ..mistakes import ConfigError
-from ..stats import resampled
 from ..status import STATUSES
 from .rows import Row, comparison_group, grouped
 
@@ -62,7 +61,7 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
     for old, now in pairs:
         comparison.findings += [*_endings(old, now), *_memory(old, now)]
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
-    changes = [(pair, _change(*pair)) for pair in timed] if same_machine else _relative_changes(timed)
+    changes = [((old, now), now.step_ratios(old)) for old, now in timed] if same_machine else _relative_changes(timed)
     comparison.timed = len(changes)
     limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
     for (old, now), change in changes:
@@ -115,17 +114,11 @@ def _memory(old: Row, now: Row) -> Iterator[Finding]:
             yield _finding(old, f"memory of {phase}", units.size(was), units.size(is_now), verdict)
 
 
-def _change(old: Row, now: Row) -> np.ndarray:
-    """Bootstrapped ratios of step times, new over old."""
-    change: np.ndarray = resampled(now.rounds_of("step"), (0, 0)) / resampled(old.rounds_of("step"), (0, 1))
-    return change
-
-
 def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
     """The same for step times over the geometric mean of their group; groups of one have no ratios."""
     changes: list[tuple[tuple[Row, Row], np.ndarray]] = []
     for group in grouped(pairs, lambda pair: comparison_group(pair[0])[1:]).values():
         if len(group) > 1:
-            drawn = [np.log(_change(*pair)) for pair in group]
+            drawn = [np.log(now.step_ratios(old)) for old, now in group]
             changes += [(pair, np.exp(one - np.mean(drawn, axis=0))) for pair, one in zip(group, drawn, strict=True)]
     return changes

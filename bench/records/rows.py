@@ -6,11 +6,13 @@ from functools import cached_property
 from statistics import median
 from typing import Any, TypeVar
 
+import numpy as np
+
 from snnbench.adapters.base.case import PHASES, Case
 
 from ..machine.monitor import slowed
 from ..proof.stages import OWN_SIZE
-from ..stats import Estimate, drift, estimate, outliers
+from ..stats import Estimate, drift, estimate, outliers, resampled
 from ..status import worst
 from .record import Record
 
@@ -80,6 +82,15 @@ class Row:
     def rounds_of(self, phase: str, clock: str = "wall") -> list[list[float]]:
         """Samples in seconds, one list per round that has them."""
         return [getattr(samples, clock) for record in self.records if (samples := record.samples(phase))]
+
+    def step_ratios(self, base: "Row") -> np.ndarray:
+        """Bootstrapped ratios of the step time over that of `base`, which is resampled once for all."""
+        ratios: np.ndarray = resampled(self.rounds_of("step"), (0, 0)) / base._resampled_as_base
+        return ratios
+
+    @cached_property
+    def _resampled_as_base(self) -> np.ndarray:
+        return resampled(self.rounds_of("step"), (0, 1))
 
     def median(self, phase: str, clock: str) -> float | None:
         """Seconds: the median of the rounds' medians on `clock`, which is wall, enqueue or device."""

@@ -153,9 +153,8 @@ def kind_of(row: Row) -> str:
 def where(row: Row) -> str:
     """The parts of the case that ended with its status, and in which round: `forward, backward (round 2)`."""
     guilty = [record for record in row.records if record.status == row.status]
-    parts = [name for record in guilty for name, part in record.parts.items() if part.status == row.status]
-    rounds = f"round {guilty[0].round + 1}" if guilty and guilty[0].round else ""
-    names = ", ".join(dict.fromkeys(parts))
+    parts = (name for record in guilty for name, part in record.parts.items() if part.status == row.status)
+    names, rounds = ", ".join(dict.fromkeys(parts)), f"round {guilty[0].round + 1}" if guilty and guilty[0].round else ""
     return f"{names} ({rounds})" if names and rounds else names or rounds
 
 

@@ -70,8 +70,8 @@ class Metric:
     """A column of results.csv. Times are in seconds, memory in bytes, shares between 0 and 1; an unknown value is None.
 
     `views` are the tables that show it, by their names and with a space between, under the heading `head` with `hint` as its
-    explanation; smaller `place`s stand further left. `format` makes the text of its cell, where
-    `unit` alone does not say how. A metric with `axis` is a condition: the page shows it only where it differs between cases.
+    explanation; smaller `place`s stand further left. `format` makes the text of its cell, where `unit` does not say how. A metric
+    with `axis` is a condition: the page shows it only where it differs between cases.
 
     Example, a column of results.csv that the page shows in its view “Memory”:
 

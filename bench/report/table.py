@@ -3,10 +3,8 @@
 from collections.abc import Container, Sequence
 from operator import attrgetter
 
-import numpy as np
-
 from ..records.rows import Row, grouped
-from ..stats import ratio_of, resampled
+from ..stats import ratio_of
 from .coverage import Conditions
 from .metric import Entry, Metric
 from .metrics import METRICS
@@ -28,7 +26,6 @@ class Table:
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
         """Of results.csv, in its order."""
-        self._resampled_baselines: dict[int, np.ndarray] = {}
         self._ratios: dict[tuple[int, int], Ratio] = {}
 
     def shown_in(self, *views: str) -> list[Metric]:
@@ -63,9 +60,7 @@ class Table:
         pair = entry.index, base.index
         if pair not in self._ratios:
             rounds, baseline = (one.row.rounds_of("step") for one in (entry, base))
-            if base.index not in self._resampled_baselines:
-                self._resampled_baselines[base.index] = resampled(baseline, (0, 1))
-            self._ratios[pair] = ratio_of(rounds, baseline, resampled(rounds, (0, 0)), self._resampled_baselines[base.index])
+            self._ratios[pair] = ratio_of(rounds, baseline, entry.row.step_ratios(base.row))
         return self._ratios[pair]
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:

@@ -88,8 +88,8 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         say("note", f"Times are host wall time until every result is ready. The device clock that explains them: {words}.")
     if len(conditions.machines) > 1:
         say("note", f"{len(conditions.machines)} machines: their times are never ranked together.")
-    for kind, text in _overhead(rows):
-        say(kind, text)
+    if overhead := _overhead(rows):
+        say(*overhead)
     if unreadable:
         say("doubt", f"Left out: {_count(len(unreadable), 'file')} that could not be read.", unreadable)
     if missing:
@@ -98,18 +98,17 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     return sentences
 
 
-def _overhead(rows: list[Row]) -> list[tuple[str, str]]:
+def _overhead(rows: list[Row]) -> tuple[str, str] | None:
     records = [record for row in rows for record in row.records]
     spent = [record.overhead_s for record in records if record.overhead_s is not None]
     empty = [record.monitor["null_s"] for record in records if record.monitor.get("null_s") is not None]
-    parts = []
+    parts, promise_held = [], max(spent, default=0.0) < PROMISED_OVERHEAD_S
     if spent:
-        promise_held = max(spent) < PROMISED_OVERHEAD_S
         middle, most, promised = map(units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S))
-        parts = [
+        parts.append(
             f"Outside import, build, proof and measurement snnbench itself took {middle} (median) and at most {most} per case "
             f"and round, {'less' if promise_held else 'more'} than the {promised} that it promises; no time contains it."
-        ]
+        )
     if empty:
         parts.append(f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either.")
-    return [("doubt" if spent and not promise_held else "note", " ".join(parts))] if parts else []
+    return ("note" if promise_held else "doubt", " ".join(parts)) if parts else None
