@@ -66,7 +66,7 @@ def resampled(rounds: list[list[float]], seed: int | tuple[int, int]) -> np.ndar
 
 
 def ratio_of(rounds: list[list[float]], baseline: list[list[float]], drawn: np.ndarray) -> tuple[float, float, float]:
-    """(ratio of medians, low, high): one case's time over a baseline's, with the 95 % interval of `drawn`, bootstrapped ratios."""
+    """(ratio of medians, low, high) of a case's time over a baseline's, with the 95 % interval of the bootstrapped `drawn`."""
     middle = np.median([np.median(s) for s in rounds]) / np.median([np.median(s) for s in baseline])
     low, high = np.quantile(drawn, [0.025, 0.975])
     return float(middle), float(low), float(high)
