@@ -69,8 +69,8 @@ class Environment:
         if state == "ready":
             return None
         if state == "not created":
-            needs = f" (needs {requirements.in_words(self.recipe.needs)})" if self.recipe.needs else ""
-            return f"needs an environment of its own: {self.command}{needs}"
+            needs = " and ".join(requirements.WORDS[need] for need in self.recipe.needs)
+            return f"needs an environment of its own: {self.command}{f' (needs {needs})' if needs else ''}"
         return f"environment {self.name} is {state}, {why}: {self.command}"
 
 

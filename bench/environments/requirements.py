@@ -9,10 +9,6 @@ from pathlib import Path
 WORDS = {"nvcc": "nvcc (CUDA's compiler)", "cuda-torch": "a torch for CUDA"}
 
 
-def in_words(needs: tuple[str, ...]) -> str:
-    return " and ".join(WORDS[need] for need in needs)
-
-
 def unmet_before(needs: tuple[str, ...]) -> str | None:
     """The need that is unmet, as far as can be seen before packages are installed; None if all are met."""
     if "nvcc" in needs and nvcc() is None:

@@ -37,7 +37,9 @@ class LocalExecutor:
     ) -> Ending:
         """Nothing here limits memory: the worker limits itself to `memory_bytes` (worker/sandbox.py)."""
         killed_before = kernel_kills()
-        _adopt_orphans()
+        if sys.platform == "linux":
+            set_child_subreaper = 36  # descendants that outlive their own parents become ours, and can be found and ended
+            ctypes.CDLL(None).prctl(set_child_subreaper, 1)
         before = {child.pid for child in psutil.Process().children(recursive=True)}
         command, surroundings = [self.python, *arguments], {**os.environ, **_search_paths(self.python), **variables}
         try:
@@ -109,13 +111,6 @@ def _kill_all(process: subprocess.Popen[bytes], before: set[int]) -> None:
             with suppress(psutil.Error):
                 orphan.kill()
                 orphan.wait()
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of descendants that outlive their own parents, so that they can be found and ended."""
-    if sys.platform == "linux":
-        set_child_subreaper = 36
-        ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
 
 def kernel_kills() -> int:

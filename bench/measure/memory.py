@@ -87,11 +87,9 @@ REPEATS, LONGEST_REPEATED = 3, 0.5
 
 
 def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int) -> dict[str, int | None]:
-    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes.
-
-    What the untimed part of the phase leaves behind (the graph that backward needs) counts.
-    Short calls are weighed three times and the most counts: pages that happened to be there already are not seen.
-    """
+    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes. What the
+    untimed part of the phase leaves behind (the graph that backward needs) counts. Short calls are weighed three times and the
+    most counts: pages that happened to be there already are not seen."""
     with freed_memory_returned():
         program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
         seen: list[dict[str, Any]] = []

@@ -2,7 +2,7 @@
 
 import gc
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,7 @@ class Timing:
 
     def as_dict(self) -> dict[str, Any]:
         """For the record: to the nanosecond, which is what the clocks resolve."""
-        values = asdict(self)
-        for name in ("wall", "enqueue", "device", "at"):
-            values[name] = [round(seconds, 9) for seconds in values[name]]
-        return values
+        return {k: [round(seconds, 9) for seconds in v] if isinstance(v, list) else v for k, v in vars(self).items()}
 
     def warnings(self) -> list[str]:
         if self.device_clock == "events" and any(d > 1.02 * w for d, w in zip(self.device, self.wall, strict=True)):
@@ -42,11 +39,8 @@ class Timing:
 
 
 def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: Any = time) -> tuple[Timing, Any, int]:
-    """Time `phase` for about `budget` seconds after its first call: (its Timing, last result, index of its input).
-
-    The last result is handed out so that it can be held against the oracle again. `clock` has the wall time `perf_counter()`
-    and the CPU time of all threads `process_time()`, in seconds.
-    """
+    """Time `phase` for about `budget` seconds after its first call: (its Timing, last result for the recheck, index of its
+    input). `clock` has the wall time `perf_counter()` and the CPU time of all threads `process_time()`, in seconds."""
     timer, samples = program.device_timer(), Timing(device_clock=program.device_clock)
 
     def once(index: int) -> tuple[Any, float, tuple[float, float, float]]:

@@ -30,10 +30,8 @@ class FreeRun:
         outside = [rate for rate in self.rates.values() if not LEAST_RATE <= rate <= MOST_RATE]
         if not outside:
             return None
-        return (
-            f"unsuitable problem: the oracle fires at {outside[0]:.1%}, "
-            f"outside {LEAST_RATE:.0%} to {MOST_RATE:.0%}, so a proof would show little"
-        )
+        suitable = f"{LEAST_RATE:.0%} to {MOST_RATE:.0%}"
+        return f"unsuitable problem: the oracle fires at {outside[0]:.1%}, outside {suitable}, so a proof would show little"
 
     def mismatch(self, spikes: np.ndarray, rows: np.ndarray | None) -> float | None:
         """Share of the last neuron's spikes (T, B, *features) that differ from the oracle's own run."""

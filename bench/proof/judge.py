@@ -10,9 +10,10 @@ from snnbench.adapters.base.contract import Gradients
 from snnbench.adapters.base.network import INPUT, Network
 
 from . import oracle
+from .layers import Arrays
 from .limits import Limits, LimitsByNode
 from .problem import Problem, alone, places
-from .recurrence import spec_of
+from .recurrence import from_threshold, spec_of
 
 Statistics = dict[str, dict[str, np.ndarray]]
 AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
@@ -64,8 +65,7 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     if problem.rows is None:
         verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None and part.network.neurons == problem.network.neurons:
-        expected = oracle.backward(part.network, result, part.upstream)
-        _gradients(verdict, problem, call.gradients, expected, limits)
+        _gradients(verdict, problem, call.gradients, *oracle.backward(part.network, result, part.upstream), limits)
     return verdict
 
 
@@ -116,8 +116,7 @@ def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: s
     verdict.wrong_decisions = max(verdict.wrong_decisions or 0.0, share)
     if not share:
         return
-    multiple = np.clip(np.round(v / spec.threshold), 1, spec.max_spikes)
-    distance = np.abs(v - multiple * spec.threshold)
+    distance = from_threshold(spec, v)
     worst = float(distance[wrong].max())
     verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
@@ -160,9 +159,11 @@ MOST_NAMED = 3
 """Wrong gradients of a network that are named: those nearest to its output, where the fault is."""
 
 
-def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: oracle.Expected, limits: LimitsByNode) -> None:
+def _gradients(
+    verdict: Verdict, problem: Problem, given: Gradients, expected: dict[str, Arrays], of_input: np.ndarray, limits: LimitsByNode
+) -> None:
     names, rows, findings = places(problem.network), problem.rows, []
-    for node, arrays in expected.parameters.items():
+    for node, arrays in expected.items():
         where = f" of {names[node]}" if names[node] else ""
         for key, right in arrays.items():
             limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
@@ -171,7 +172,7 @@ def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: o
     if given.input is not None:
         currents = rows is not None and problem.network.nodes[0].kind == "neuron"
         judged = given.input[:, :, rows] if currents else given.input
-        findings.append(_compare(verdict, "input", "input", judged, expected.input, limits[INPUT].gradient, None))
+        findings.append(_compare(verdict, "input", "input", judged, of_input, limits[INPUT].gradient, None))
     wrong = [finding for finding in findings if finding]
     if any(names[node] == node for node in names) and len(wrong) > MOST_NAMED:
         more = len(wrong) - MOST_NAMED

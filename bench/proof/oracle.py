@@ -32,14 +32,6 @@ class Run:
     statistics: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
-@dataclass
-class Expected:
-    """Gradients of a run: of the parameters by node and name, and of the input."""
-
-    parameters: dict[str, dict[str, np.ndarray]]
-    input: np.ndarray
-
-
 def forward(network: Network, parameters: Parameters, x: np.ndarray, spikes: Spikes | None = None) -> Run:
     """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given."""
     result = Run({INPUT: x.astype(np.float64)})
@@ -79,13 +71,13 @@ def _neuron(result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndar
     return v if by_potentials else s, pull
 
 
-def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
-    """Gradients of `Σ output·upstream` by the parameters and the input in float64, for a run of `network`."""
+def backward(network: Network, result: Run, upstream: np.ndarray) -> tuple[dict[str, Arrays], np.ndarray]:
+    """Gradients of `Σ output·upstream` in float64, for a run of `network`: by the parameters, by node and name, and the input."""
     by_value = {network.output.name: upstream.astype(np.float64)}
-    by_parameter: dict[str, dict[str, np.ndarray]] = {}
+    by_parameter: dict[str, Arrays] = {}
     for node in reversed(network.nodes):
         own, gradient = result.pulls[node.name](by_value.pop(node.name))
         by_parameter[node.name] = {name: own[name] for name in network.parameters.get(node.name, {})}
         for name in node.inputs:
             by_value[name] = by_value[name] + gradient if name in by_value else gradient
-    return Expected({name: by_parameter[name] for name in network.parameters}, by_value[INPUT])
+    return {name: by_parameter[name] for name in network.parameters}, by_value[INPUT]

@@ -52,10 +52,8 @@ class Problem:
 
 def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:
     """One neuron as a network of its own on the inputs x and other, with the linear before it; cut to its features `rows`.
-
-    Where another node than a linear stands before it, the inputs are its currents (T, B, N), all features in one row. The
-    upstream gradient means something only where the whole network is no more than this.
-    """
+    Without a linear the inputs are its currents (T, B, N), all features in one row. The upstream gradient means something only
+    where the whole network is no more than this."""
     network, node = problem.network, problem.network.node(neuron)
     count = prod(network.shapes[neuron])
     rows = np.arange(count) if rows is None else rows
@@ -121,11 +119,8 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:
-    """The nodes whose parameters set how strong a neuron's currents are, its own among them where it is recurrent.
-
-    Those are the last ones with parameters on every way to the neuron that does not lead through another neuron. INPUT is one
-    where nothing stands between it and the neuron.
-    """
+    """The nodes whose parameters set how strong a neuron's currents are: the last ones with parameters on every way to it that
+    leads through no other neuron, itself where it is recurrent, and INPUT where nothing stands between."""
     node = network.node(neuron)
     scaled = {neuron} if node.options["recurrent"] else set()
     ways = list(node.inputs)

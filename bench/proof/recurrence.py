@@ -23,6 +23,11 @@ def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
 
 
+def from_threshold(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
+    """How far potentials v are from the nearest threshold: θ or, for several spikes a step, a multiple of it."""
+    return np.abs(v - np.clip(np.round(v / spec.threshold), 1, spec.max_spikes) * spec.threshold)
+
+
 def run(
     spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray | None = None, recurrent: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -35,11 +40,12 @@ def run(
         if recurrent is not None and t:
             v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
         expected[t] = fires(spec, v[t])
-        after = _reset(spec, v[t], expected[t] if spikes is None else spikes[t])
+        after = after_reset(spec, v[t], expected[t] if spikes is None else spikes[t])
     return v, expected
 
 
-def _reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Potentials after the reset on the spikes s."""
     if spec.reset == "none":
         return v
     if spec.reset in ("hard", "hard-straight"):

@@ -50,7 +50,10 @@ class Worker:
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)
             if self.case.native:
-                problem, inputs = self._excite(program, problem)
+                with self._part("excitation", "error"):
+                    problem, factor = excited(program, problem)  # else the neuron may be silent
+                self.emit({"part": "excitation", "facts": {"input_scale": factor}})
+                inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             parts = phases(program, inputs, upstream)
             if self.first_round:
                 self._weigh(program, parts)
@@ -162,13 +165,6 @@ class Worker:
         if status == "error" and self.first_round:
             self._prove(adapter, read_free_run(self.task.proved_run))
         self._end("first_call", status, reason, seconds=time.perf_counter() - start)
-
-    def _excite(self, program: Program, problem: Problem) -> tuple[Problem, list[Any]]:
-        """For a native neuron: the problem with an input strong enough for spikes, and its inputs on the device."""
-        with self._part("excitation", "error"):
-            problem, factor = excited(program, problem)
-        self.emit({"part": "excitation", "facts": {"input_scale": factor}})
-        return problem, [program.put_input(problem.input), program.put_input(problem.other_input)]
 
     def _weigh(self, program: Program, parts: dict[str, Phase]) -> None:
         probe = program.memory_probe() or host_memory_probe()

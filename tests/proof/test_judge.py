@@ -26,9 +26,9 @@ class Right:
         self.run = oracle.forward(network, problem.parameters, problem.input)
         self.spikes = {name: array.astype(np.float32) for name, array in self.run.spikes.items()}
         self.limits = limits_of(case, network)
-        given = oracle.backward(network, self.run, problem.upstream)
-        parameters = {n: {k: a.astype(np.float32) for k, a in arrays.items()} for n, arrays in given.parameters.items()}
-        self.gradients = Gradients(parameters, given.input.astype(np.float32))
+        given, of_input = oracle.backward(network, self.run, problem.upstream)
+        parameters = {n: {k: a.astype(np.float32) for k, a in arrays.items()} for n, arrays in given.items()}
+        self.gradients = Gradients(parameters, of_input.astype(np.float32))
 
     def verdict(self, gradients=True, **limits):
         given = self.gradients if gradients else None

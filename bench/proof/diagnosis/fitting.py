@@ -4,23 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..recurrence import run, run_backward
+from ..recurrence import from_threshold, run, run_backward
 from .constants import Constant
 from .hypotheses import Evidence, Hypothesis, Rounding
 
 
-def margin(h: Hypothesis) -> tuple[np.ndarray, np.ndarray]:
-    """How far each potential is above the threshold, and the spikes it calls for."""
-    v, expected = run(h.spec, h.currents, h.spikes)
-    return v - h.spec.threshold, expected
-
-
 def wrong_decisions(h: Hypothesis, distance: float) -> np.ndarray:
     """Where (T, B, N) a decision is not the hypothesis's and `distance` or more away from a threshold."""
-    above, expected = margin(h)
-    spec = h.spec
-    nearest = np.clip(np.round(above / spec.threshold), 0, spec.max_spikes - 1) * spec.threshold
-    return (expected != h.spikes) & (np.abs(above - nearest) >= distance)
+    v, expected = run(h.spec, h.currents, h.spikes)
+    return (expected != h.spikes) & (from_threshold(h.spec, v) >= distance)
 
 
 def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> dict[str, np.ndarray]:
@@ -81,7 +73,8 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
         p, fit = start, None
         for _ in range(8):
             step = _step(constant, p)
-            here, moved = (margin(constant.supposed(e, q))[0].ravel() for q in (p, p + step))
+            supposed = (constant.supposed(e, q) for q in (p, p + step))
+            here, moved = (run(h.spec, h.currents, h.spikes)[0].ravel() - h.spec.threshold for h in supposed)
             change = (moved - here) / step
             bounding = np.abs(change) > 1e-9
             if bounding.sum() < 2:

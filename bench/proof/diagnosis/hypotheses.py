@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.kernels.spec import RESETS, NeuronSpec
 
 from ..limits import Limits
-from ..recurrence import run
+from ..recurrence import after_reset, run
 from ..rounding import round_to
 
 MANY = 2**20
@@ -30,11 +30,9 @@ class Hypothesis:
 
 @dataclass
 class Evidence:
-    """The right neuron, cut down to some of its features, and what the framework gave there.
-
-    `input` and `weight` (N, K), `bias` are those of the linear before it; without one (None) the input is the currents.
-    `gradients` are the framework's by name (weight, bias, input), none where they are not judged.
-    """
+    """The right neuron, cut down to some of its features, and what the framework gave there. `input`, `weight` (N, K) and `bias`
+    are those of the linear before it; without one (None) the input is the currents. `gradients` are the framework's by name
+    (weight, bias, input), none where they are not judged."""
 
     right: Hypothesis
     input: np.ndarray
@@ -66,8 +64,8 @@ class Evidence:
 
     def previous(self) -> np.ndarray:
         """The potential (B, N) after the last step of a call on the other input."""
-        longer = np.concatenate([self.other_currents, np.zeros_like(self.other_currents[:1])])
-        return run(self.spec, longer)[0][-1] / self.spec.decay
+        v, spikes = run(self.spec, self.other_currents)
+        return after_reset(self.spec, v[-1], spikes[-1])
 
 
 def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
@@ -114,14 +112,8 @@ def _clipped(e: Evidence) -> Hypothesis:
 def _currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """The currents with which the right neuron has the potentials v on the framework's spikes."""
     currents = v.copy()
-    currents[1:] -= e.spec.decay * _after(e.spec, v, e.right.spikes)[:-1]
+    currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes)[:-1]
     return currents
-
-
-def _after(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray) -> np.ndarray:
-    """Potentials after the reset: one step of the oracle from v, without current, gives them decayed."""
-    pairs = np.stack([v, np.zeros_like(v)])
-    return run(spec, pairs, np.stack([spikes, spikes]))[0][1] / spec.decay
 
 
 def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]]:
@@ -200,5 +192,5 @@ def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.nda
     v, after = np.empty_like(currents), np.zeros_like(currents[0])
     for t, current in enumerate(currents):
         v[t] = rounded(rounded(e.spec.decay * after) + rounded(current))
-        after = rounded(_after(e.spec, v[t], e.right.spikes[t]))
+        after = rounded(after_reset(e.spec, v[t], e.right.spikes[t]))
     return _currents_for(e, v)
