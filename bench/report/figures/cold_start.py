@@ -6,7 +6,7 @@ from typing import Any
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, panel_of
-from .spec import LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
+from .spec import APART, LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
@@ -64,7 +64,7 @@ def _spec() -> Spec:
         *calculated(after=text_of("total", SECONDS) + " + ', ' + datum.pays"),
         {"filter": "isValid(datum.seconds)"},
     ]
-    axis = {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS}
+    axis = {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS, **APART}
     encoding = {
         "x": {"field": "seconds", "type": "quantitative", "stack": "zero", "axis": axis},
         "color": nominal("part", scale={"domain": list(PARTS), "range": "$ramp"}, legend={**LEGEND, "symbolType": "square"}),

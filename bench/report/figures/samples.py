@@ -7,7 +7,7 @@ from ...records.record import Record, Samples
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
+from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
     "Every sample of the step, by process (round), over the seconds since that process began to sample; none is dropped. "
@@ -103,7 +103,7 @@ def _short(value: float) -> float:
 
 
 def _spec() -> Spec:
-    x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6}}
+    x = {"field": "at", "type": "quantitative", "axis": {"title": "seconds since the first sample", "tickCount": 6, **APART}}
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
     kind = {"field": "round", "type": "nominal", "legend": {"orient": "bottom", "title": "round", "symbolSize": 60}}

@@ -14,6 +14,8 @@ MEBIBYTES = (
 )
 ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
 """Of the ticks of a logarithmic axis these get a line, and on a long axis a label: all digits together are a fence."""
+APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
+"""Of a linear axis: no label is moved towards its neighbour, and one without room is left out."""
 ROW = 30
 """Height of a framework's line."""
 LONG = 8
