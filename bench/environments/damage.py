@@ -32,18 +32,17 @@ def damage(environment: Environment) -> list[str]:
     state, why = environment.state()
     if state != "ready":
         return [] if state == "not created" else [f"{state}: {why}"]
-    lost = lost_files(environment.site_packages)
+    damages = lost_files(environment.site_packages)
     try:
         answer = ask_environment(environment, Inquiry())
     except NotMade as error:
-        return [*lost, str(error)]
+        return [*damages, str(error)]
     versions = {canonicalize_name(name): version for name, version in answer["environment"]["packages"].items()}
-    other = []
     for pin in environment.recipe.pins:
         version = versions.get(canonicalize_name(pin.name))
         if version is None or not pin.specifier.contains(version, prereleases=True):
-            other.append(f"{pin.name} is {version or 'not there'}, not {str(pin.specifier).removeprefix('==')}")
-    return lost + other
+            damages.append(f"{pin.name} is {version or 'not there'}, not {str(pin.specifier).removeprefix('==')}")
+    return damages
 
 
 def lost_files(site_packages: Path) -> list[str]:

@@ -20,11 +20,8 @@ from .pip import install_packages
 
 @dataclass(frozen=True)
 class CreationProgress:
-    """One event in the making of an environment. Its `kind` is one of these.
-
-    `step`: step `number` of `of` begins; `kept`: it was finished before; `done`: it took `seconds`; `line`: pip printed `line`
-    in it; `damaged`: `line` says what is damaged, and all is made anew.
-    """
+    """One event in the making of an environment, by its `kind`: `step` (number `number` of `of` begins), `kept` (it was finished
+    before), `done` (it took `seconds`), `line` (pip printed `line`), `damaged` (`line` says what is, and all is made anew)."""
 
     kind: str
     step: str = ""

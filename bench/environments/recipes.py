@@ -87,9 +87,8 @@ def pin_of(package: str) -> Requirement | None:
 
 def environments_folder() -> Path:
     """Where environments are made: $SNNBENCH_ENVIRONMENTS, else in the user's folder for data (~/.local/share on Linux)."""
-    if given := os.environ.get("SNNBENCH_ENVIRONMENTS"):
-        return Path(given).expanduser().absolute()
-    return user_data_path("snnbench") / "environments"
+    given = os.environ.get("SNNBENCH_ENVIRONMENTS")
+    return Path(given).expanduser().absolute() if given else user_data_path("snnbench") / "environments"
 
 
 def load_recipes() -> dict[str, Recipe]:

@@ -52,13 +52,10 @@ def calibrate_device(device: str) -> dict[str, dict]:
     adapter = registry.load(registry.BUILT_IN["torch"])
     adapter.prepare(case, len(usable_cores()))
     program = adapter.program(case, network)
-    width = WIDTH[device.split(":")[0]]
-    return {
-        "copy_bytes_per_s": {8 * count: 8 * count / best_seconds(program.copy(count), 5) for count in COPIED},
-        "matmul_flops_per_s": {
-            name: 2.0 * width**3 / best_seconds(program.matmul(width, width, width, name), 3) for name in ("fp32", "bf16")
-        },
-    }
+    copies = {8 * count: 8 * count / best_seconds(program.copy(count), 5) for count in COPIED}
+    side = WIDTH[device.split(":")[0]]
+    matmuls = {name: 2.0 * side**3 / best_seconds(program.matmul(side, side, side, name), 3) for name in ("fp32", "bf16")}
+    return {"copy_bytes_per_s": copies, "matmul_flops_per_s": matmuls}
 
 
 def best_seconds(call: Callable[[], object], least_calls: int) -> float:

@@ -70,12 +70,11 @@ def run_backward(
     gradient = np.empty_like(v)
     carried = np.zeros_like(v[0])
     for t in range(len(v) - 1, -1, -1):
-        if spec.reset == "hard":
-            by_v, by_s = (spikes[t] == 0), -v[t]
-        else:
-            by_v, by_s = 1.0, (-spec.subtracted if spec.reset.startswith("soft") else 0.0)
-        if spec.detach_reset:
+        by_v = spikes[t] == 0 if spec.reset == "hard" else 1.0
+        if spec.detach_reset or spec.reset in ("none", "hard-straight"):
             by_s = 0.0
+        else:
+            by_s = -v[t] if spec.reset == "hard" else -spec.subtracted
         by_spike = 0.0 if by_potentials else upstream[t]
         if recurrent is not None and t + 1 < len(v):
             by_spike = by_spike + gradient[t + 1] @ recurrent

@@ -101,9 +101,8 @@ def _cuda_devices() -> list[str]:
     except OSError:
         return []
     count = ctypes.c_int()
-    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
-        return []
-    return ["cuda"] if count.value else []
+    failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return ["cuda"] if count.value and not failed else []
 
 
 def _version(distribution: str) -> str | None:

@@ -138,11 +138,11 @@ class Worker:
             result = program.forward(inputs[0])
             program.wait(result)
             took = time.perf_counter() - start
+            facts = {**program.facts(result)}
             if self.case.native:
-                facts = {**program.facts(result), "native": adapter.native_description}
+                facts["native"] = adapter.native_description
             else:
-                mismatch = free.mismatch(program.spikes(result)[problem.last], problem.rows)
-                facts = {**program.facts(result), "spike_mismatch": mismatch}
+                facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last], problem.rows)
             upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)

@@ -64,12 +64,9 @@ def _is_compiler(program: object) -> bool:
 
 def _words(arguments: tuple[Any, ...]) -> list[str]:
     """The words of the command line, from the arguments of any audit event that starts a process."""
-    words: list[str] = []
-    for argument in arguments[:2]:
-        for part in argument if isinstance(argument, list | tuple) else [argument]:
-            if isinstance(part, str | bytes | os.PathLike):
-                words += os.fsdecode(part).split()
-    return words
+    lists = (argument if isinstance(argument, list | tuple) else [argument] for argument in arguments[:2])
+    parts = (os.fsdecode(part) for parts in lists for part in parts if isinstance(part, str | bytes | os.PathLike))
+    return [word for part in parts for word in part.split()]
 
 
 def _forbid(what: str) -> None:
