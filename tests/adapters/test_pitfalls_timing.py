@@ -136,14 +136,14 @@ def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
     networks = []
     for layer in program.network.layers if name == "torch" else ():
         layer.register_forward_hook(lambda *given: networks.append("forward"))
-    for phase in phases(program, inputs, upstream).values():
+    for name, phase in phases(program, inputs, upstream).items():
         state = phase.prepare(0)
-        assert called == (["forward", "wait"] if phase.name == "backward" else [])
+        assert called == (["forward", "wait"] if name == "backward" else [])
         called.clear()
         networks.clear()
         phase.call(state)
-        assert called[0] == phase.name
-        assert phase.name != "backward" or (called == ["backward"] and not networks)
+        assert called[0] == name
+        assert name != "backward" or (called == ["backward"] and not networks)
         called.clear()
 
 
