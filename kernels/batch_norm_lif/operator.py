@@ -12,13 +12,13 @@ Bytes for each float32 element: forward 4 (statistics) + 8, backward 8 + 12. Sto
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from ..lif import backends
 from ..lif.contract import Backward
 from ..lif.operator import (
     NeuronOptions,
     allocate,
+    allocate_gradients,
     only_needed,
     or_empty,
     over_channel,
@@ -52,7 +52,7 @@ def _backward_kernel(
     options = NeuronOptions.of(*encoded)
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
     scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
-    grad_currents, grad_state, sum_by_current, sum_error = _allocate_gradients(currents, needed)
+    grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, [needed, True, True, True])
     first_scan = Backward(
         spec=options.spec,
         currents=currents,
@@ -81,17 +81,11 @@ def _backward_kernel(
             **dict.fromkeys(("grad_state", "sum_error", "sum_by_current")),
         )
         run(kernel, second_scan)
-    return grad_currents, grad_state, by_current * rate, grad_bias
-
-
-def _allocate_gradients(currents: Tensor, needed: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    inner = [currents.new_empty(currents.shape[1:], dtype=state_dtype(currents.dtype)) for _ in range(3)]
-    return torch.empty_like(currents) if needed else currents.new_empty(0), *inner
+    return or_empty((grad_currents, grad_state, by_current * rate, grad_bias), currents)
 
 
 def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *encoded):
-    grad_currents, grad_state, _, _ = _allocate_gradients(currents, needed)
-    return grad_currents, grad_state, torch.empty_like(mean), torch.empty_like(mean)
+    return or_empty((*allocate_gradients(currents, [needed, True]), torch.empty_like(mean), torch.empty_like(mean)), currents)
 
 
 def _setup_context(ctx, inputs, output):

@@ -157,7 +157,7 @@ def run_backward(
     grad_parts: Tensor | None = None,
 ) -> tuple[Tensor | None, ...]:
     """Gradients by (currents, state, scale, shift), None where not `needed`. `grad_parts` is written as `Backward` says."""
-    grad_currents, grad_state, sum_by_current, sum_error = _allocate_gradients(currents, needed)
+    grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, needed)
     call = Backward(
         spec=options.spec,
         currents=currents,
@@ -183,14 +183,15 @@ def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, 
     return or_empty(run_backward(NeuronOptions.of(*encoded), *saved, *upstream, needed), currents)
 
 
-def _allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | None]:
+def allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | None]:
+    """Unwritten gradients by currents and state, and sums for those by scale and shift; None where not `needed`."""
     state, inner = state_dtype(currents.dtype), currents.shape[1:]
     grad_currents = torch.empty_like(currents) if needed[0] else None
     return [grad_currents, *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:])]
 
 
 def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded):
-    outputs = _allocate_gradients(currents, needed)
+    outputs = allocate_gradients(currents, needed)
     channels = currents.shape[NeuronOptions.of(*encoded).channel_dim]
     sums = (None if t is None else t.new_empty((channels,)) for t in outputs[2:])
     return or_empty((*outputs[:2], *sums), currents)

@@ -15,6 +15,11 @@
 // A tensor at the last step of the last chunk, as if that chunk were whole.
 #define LIF_AT_LAST(name) (LIF_AT(name) + (last_chunk * LIF_CHUNK + LIF_CHUNK - 1) * name##_step)
 
+// The first `count` steps of a tensor's chunk, from the last to the first.
+#define LIF_LOAD_STEPS(access, name, into)                                                           \
+  _Pragma("unroll") for (int j = LIF_CHUNK - 1; j >= 0; --j, name##_at -= name##_step) if (j < count) \
+      into[j] = lif_load<access>(name##_at, name##_last, place);
+
 extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward(
     LIF_IF(LIF_GRAD_SPIKES, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes), )
     LIF_IF(LIF_GRAD_TRACE, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace), )
@@ -69,19 +74,9 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   auto load = [&](Chunk& to, int count) {
     to.state = lif_load<LIF_CHECKPOINTS>(checkpoints_at, checkpoints_last, place);
     checkpoints_at -= checkpoints_step;
-#pragma unroll
-    for (int j = LIF_CHUNK - 1; j >= 0; --j, currents_at -= currents_step)
-      if (j < count) to.x[j] = lif_load<LIF_CURRENTS>(currents_at, currents_last, place);
-#if LIF_GRAD_SPIKES
-#pragma unroll
-    for (int j = LIF_CHUNK - 1; j >= 0; --j, grad_spikes_at -= grad_spikes_step)
-      if (j < count) to.gs[j] = lif_load<LIF_GRAD_SPIKES>(grad_spikes_at, grad_spikes_last, place);
-#endif
-#if LIF_GRAD_TRACE
-#pragma unroll
-    for (int j = LIF_CHUNK - 1; j >= 0; --j, grad_trace_at -= grad_trace_step)
-      if (j < count) to.gv[j] = lif_load<LIF_GRAD_TRACE>(grad_trace_at, grad_trace_last, place);
-#endif
+    LIF_LOAD_STEPS(LIF_CURRENTS, currents, to.x)
+    LIF_IF(LIF_GRAD_SPIKES, LIF_LOAD_STEPS(LIF_GRAD_SPIKES, grad_spikes, to.gs))
+    LIF_IF(LIF_GRAD_TRACE, LIF_LOAD_STEPS(LIF_GRAD_TRACE, grad_trace, to.gv))
   };
   float v[LIF_CHUNK][LIF_WIDTH], p[LIF_WIDTH];
   auto replay = [&](int j) {
