@@ -7,13 +7,14 @@ LARGEST_COUNT = 255
 """The largest count of spikes that a byte holds."""
 
 
-def packed_size(size: int, most: int) -> int:
-    """Bytes that `size` neighbouring numbers of spikes take, each from 0 to `most`."""
-    return -(-size // 8) if most == 1 else size
+def packed_like(spikes: Tensor, most: int) -> Tensor:
+    """An unwritten tensor of the shape of `pack(spikes, most)`."""
+    size = spikes.shape[-1]
+    return spikes.new_empty((*spikes.shape[:-1], -(-size // 8) if most == 1 else size), dtype=torch.uint8)
 
 
 def pack(spikes: Tensor, most: int) -> Tensor:
-    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, packed_size(K, most)).
+    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, ⌈K/8⌉), or (…, K) for `most` > 1.
 
     With `most` = 1 the first of eight spikes is the lowest bit, and the last byte is filled up with zeros.
     """

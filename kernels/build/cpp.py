@@ -57,8 +57,11 @@ def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
 
     Raises CompilerFailed.
     """
-    command = [*_required_compiler(), *FLAGS, *options, *_openmp()]
-    key = hashlib.sha256("\0".join([source, *command, _compiler_identity(), _cpu()]).encode()).hexdigest()[:32]
+    if (compiler_command := compiler()) is None:
+        raise CompilerFailed("there is no C++ compiler")
+    command, program = [*compiler_command, *FLAGS, *options, *_openmp()], Path(compiler_command[0]).resolve()
+    identity = f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}"
+    key = hashlib.sha256("\0".join([source, *command, identity, _cpu()]).encode()).hexdigest()[:32]
     return ctypes.CDLL(str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path))))
 
 
@@ -69,17 +72,6 @@ def _compile(command: list[str], source: str, path: Path) -> None:
         raise CompilerFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(errors[:1]) or 'no message'}")
     if not path.stat().st_size:
         raise CompilerFailed(f"{command[0]} wrote nothing")
-
-
-def _required_compiler() -> tuple[str, ...]:
-    if (command := compiler()) is None:
-        raise CompilerFailed("there is no C++ compiler")
-    return command
-
-
-def _compiler_identity() -> str:
-    path = Path(_required_compiler()[0]).resolve()
-    return f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}"
 
 
 @lru_cache

@@ -16,13 +16,14 @@ MODULES = {"reference": ".reference", "cpp": ".cpu.launch", "triton": ".triton.l
 
 @lru_cache
 def module(name: str) -> ModuleType:
-    """The module of a backend: `unavailable(device, dtype)`, `forward(call)`, `backward(call)` and WRITES_PARTS."""
+    """The module of a backend: `forward(call)`, `backward(call)`, WRITES_PARTS (whether it writes `Backward.grad_parts`) and
+    `unavailable(device, dtype)`, why it cannot run tensors of a device and type, in words for the user; None if it can."""
     return importlib.import_module(MODULES[name], __package__)
 
 
 @lru_cache
 def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
-    """Why backend `name` cannot run tensors of this device and type, in words for the user; None if it can."""
+    """The backend's own reason, or the package that is missing."""
     try:
         return module(name).unavailable(torch.device(device_type), dtype)
     except ImportError as error:

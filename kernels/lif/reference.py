@@ -13,11 +13,9 @@ from ..work import CHECKPOINT_STEPS
 from .contract import Backward, Forward, state_dtype
 
 WRITES_PARTS = False
-"""Whether `Backward.grad_parts` is written."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """None: it runs everywhere."""
     return None
 
 

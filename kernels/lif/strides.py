@@ -1,7 +1,5 @@
 """The order in which a kernel walks over sequences, for tensors of any strides."""
 
-import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_DIMS = 4
@@ -10,30 +8,19 @@ MAX_DIMS = 4
 Strides = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Sequences as MAX_DIMS nested dims; unused leading ones have size 1."""
-
-    sizes: tuple[int, ...]
-    strides: dict[str, Strides]
-    """Each tensor's strides (time, *MAX_DIMS), in elements: time is 0 for tensors without it, all are 0 for absent tensors."""
-
-    @property
-    def count(self) -> int:
-        """The number of sequences."""
-        return math.prod(self.sizes)
-
-
 class Unwalkable(Exception):
     """The tensors' axes lie in memory in such different orders that MAX_DIMS dims do not cover them; they must be copied."""
 
 
 @lru_cache(maxsize=1024)
-def walk(sizes: tuple[int, ...], tensors: tuple[tuple[str, Strides | None], ...], order: str, keep_last: bool = False) -> Layout:
+def walk(
+    sizes: tuple[int, ...], tensors: tuple[tuple[str, Strides | None], ...], order: str, keep_last: bool = False
+) -> tuple[tuple[int, ...], dict[str, Strides]]:
     """Sort dims by the strides of the tensor `order`, and merge neighbours that are contiguous in every tensor.
 
     `sizes` are those of the inner dims; `tensors` are names with the strides of (T, *inner) or (*inner), None for absent ones.
-    With `keep_last` the last dim stays last and unmerged. Raises Unwalkable.
+    With `keep_last` the last dim stays last and unmerged. Returns the sizes of 1 to MAX_DIMS nested dims, and each tensor's
+    strides (time, *dims), in elements: time is 0 for tensors without it, all are 0 for absent ones. Raises Unwalkable.
     """
     present = {name: s if len(s) > len(sizes) else (0, *s) for name, s in tensors if s is not None}
     fixed = [len(sizes) - 1] if keep_last else []
@@ -49,8 +36,8 @@ def walk(sizes: tuple[int, ...], tensors: tuple[tuple[str, Strides | None], ...]
             merged.append((size, steps))
     if len(merged) > MAX_DIMS:
         raise Unwalkable
-    merged = [(1, [0] * len(present))] * (MAX_DIMS - len(merged)) + merged
+    merged = merged or [(1, [0] * len(present))]
     over = zip(*(steps for _, steps in merged), strict=True)
     walked = {name: (s[0], *inner) for (name, s), inner in zip(present.items(), over, strict=True)}
-    absent = (0,) * (MAX_DIMS + 1)
-    return Layout(tuple(size for size, _ in merged), {name: walked.get(name, absent) for name, _ in tensors})
+    absent = (0,) * (1 + len(merged))
+    return tuple(size for size, _ in merged), {name: walked.get(name, absent) for name, _ in tensors}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from .. import bits
 from ..lif import backends
 from ..lif.operator import allocate, run_backward, run_forward
 from . import recompute
@@ -18,7 +19,7 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=currents_dtype(options.operands, weight))
     spikes, _, _, checkpoints = allocate(currents, options.neuron)
     saves_currents = options.neuron.checkpoints and not options.recompute
-    packed = recompute.packed_storage(options, x) if options.packs else None
+    packed = bits.packed_like(x, options.counts) if options.packs else None
     return spikes, Saved(None if options.packs else x, packed, currents if saves_currents else None, checkpoints)
 
 

@@ -27,11 +27,6 @@ LEAST = 128
 """Fewest rows and neurons of a piece: smaller products run slower."""
 
 
-def packed_storage(options: LinearOptions, x: Tensor) -> Tensor:
-    """An unwritten tensor for the packed input."""
-    return x.new_empty((*x.shape[:-1], bits.packed_size(x.shape[-1], options.counts)), dtype=torch.uint8)
-
-
 class CallInPieces:
     """The division of a call into pieces, and buffers that each hold one piece."""
 
@@ -97,7 +92,7 @@ def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | No
     before, after = x.new_zeros(inner, dtype=state), x.new_empty(inner, dtype=state)
     chunks = pieces.chunks()
     checkpoints = x.new_empty((len(chunks), *inner), dtype=state) if neuron.checkpoints else None
-    packed = packed_storage(options, x) if options.packs else None
+    packed = bits.packed_like(x, options.counts) if options.packs else None
     kernel = backends.module(neuron.backend).forward
     for number, first, steps in chunks:
         for block in pieces.blocks:

@@ -27,11 +27,9 @@ GRAIN = 32768
 """Elements for each thread. Waking a thread takes longer than computing fewer."""
 
 WRITES_PARTS = False
-"""This backend does not write `Backward.grad_parts`."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this backend cannot run on the device, in words for the user; None if it can."""
     if device.type != "cpu":
         return "C++ runs on CPUs"
     return f"C++ computes in float32, not {dtype}" if dtype not in TYPES else cpp.unusable()
@@ -65,9 +63,12 @@ def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: b
     types = {array: described[0] for array, described in arrays if described}
     # The results set the order of sequences; but the last dim of bits counts bytes.
     order = "currents" if bits else next(array for array in ("spikes", "grad_currents", "currents") if array in types)
-    layout = walk(shape[1:], tuple((array, described and described[1]) for array, described in arrays), order, keep_last=bits)
-    room = [number for strides in layout.strides.values() for number in (0, *strides)]  # zeros in place of addresses
-    head = (threads, shape[0], *layout.sizes, *neuron_numbers(spec))
+    by_array = tuple((array, described and described[1]) for array, described in arrays)
+    sizes, walked = walk(shape[1:], by_array, order, keep_last=bits)
+    unused = MAX_DIMS - len(sizes)
+    # Zeros in place of addresses, and for unused dims, which come first.
+    room = [number for time, *over in walked.values() for number in (0, time, *[0] * unused, *over)]
+    head = (threads, shape[0], *[1] * unused, *sizes, *neuron_numbers(spec))
     like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
     if name == "lif_forward":
         spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field

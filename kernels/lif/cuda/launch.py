@@ -6,6 +6,7 @@ of bytes that must be in flight to keep the memory busy.
 """
 
 import ctypes
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +18,8 @@ import torch
 from ...build import nvrtc
 from ...spec import NeuronSpec
 from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Call, Forward, neuron_macros, neuron_numbers
-from ..strides import MAX_DIMS, walk
+from ..contract import Call, Forward, neuron_macros, neuron_numbers
+from ..strides import walk
 
 HERE = Path(__file__).parent
 
@@ -48,7 +49,6 @@ SHORT_INDEX = 2**31
 ABSENT, STRIDED, DENSE = 0, 1, 2
 
 WRITES_PARTS = True
-"""This backend writes `Backward.grad_parts`."""
 
 
 class Kind(NamedTuple):
@@ -85,7 +85,6 @@ class LaunchPlan:
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this backend cannot run on the device, in words for the user; None if it can."""
     if device.type != "cuda":
         return "it needs a CUDA device"
     if dtype not in (torch.float32, torch.float16, torch.bfloat16):
@@ -97,12 +96,11 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     return nvrtc.unavailable()
 
 
-def forward(call: Forward, launch: Callable[[CudaLaunch], None] = nvrtc.launch) -> None:
+def run(call: Call, launch: Callable[[CudaLaunch], None] = nvrtc.launch) -> None:
     launch(prepare(call))
 
 
-def backward(call: Backward, launch: Callable[[CudaLaunch], None] = nvrtc.launch) -> None:
-    launch(prepare(call))
+forward = backward = run
 
 
 def prepare(call: Call) -> CudaLaunch:
@@ -163,9 +161,8 @@ class CudaCall:
         self.spec, self.shape, self.names = spec, shape, kinds.keys()
         self.kinds = {name: kind for name, kind in kinds.items() if kind is not None}
         strides = tuple((name, kind.strides) for name, kind in self.kinds.items())
-        layout = walk(shape[1:], strides, "currents", keep_last=bits)
-        self.strides, self.sizes, self.sequences = layout.strides, layout.sizes, layout.count
-        self.dims = max(1, MAX_DIMS - next((d for d, size in enumerate(self.sizes) if size > 1), MAX_DIMS))
+        self.sizes, self.strides = walk(shape[1:], strides, "currents", keep_last=bits)
+        self.sequences = math.prod(self.sizes)
 
     def forward_plan(self, bits: bool) -> LaunchPlan:
         wide = not bits and self.dense("currents", 4) and self.dense("spikes", 4)
@@ -201,7 +198,7 @@ class CudaCall:
         macros = {
             **macros,
             **neuron_macros(self.spec),
-            **{"LIF_BLOCK": block, "LIF_WIDTH": width, "LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": self.dims},
+            **{"LIF_BLOCK": block, "LIF_WIDTH": width, "LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": len(self.sizes)},
             "LIF_INDEX": "unsigned" if self.sequences <= SHORT_INDEX else "long long",
             "LIF_PARTIAL": int(self.sizes[-1] % width > 0),
             **{f"LIF_{name.upper()}": ABSENT for name in self.names},
@@ -212,8 +209,7 @@ class CudaCall:
             dense = stepped and name != strided and width > 1 and self.dense(name, width)
             macros[f"LIF_{name.upper()}"] = DENSE if dense else STRIDED
             macros[f"LIF_TYPE_{name.upper()}"] = TYPES[kind.dtype]
-            time, *over = self.strides[name]
-            strides.append((*([time] if stepped else []), *over[-self.dims :]))
-        numbers = (self.shape[0], groups, *self.sizes[-self.dims :], *map(ctypes.c_float, neuron_numbers(self.spec)))
+            strides.append(self.strides[name][0 if stepped else 1 :])
+        numbers = (self.shape[0], groups, *self.sizes, *map(ctypes.c_float, neuron_numbers(self.spec)))
         program = nvrtc.CudaProgram(HERE / f"{kernel}.cu", tuple(macros.items()))
         return LaunchPlan(program, -(-groups // block), block, tuple(strides), numbers)

@@ -29,6 +29,15 @@ from .tiles import (
 )
 
 
+@triton.jit
+def as_float32(numbers):
+    """A tuple of numbers, which the interpreter passes as float64."""
+    cast = ()
+    for i in tl.static_range(len(numbers)):
+        cast = cast + (tl.cast(numbers[i], tl.float32),)
+    return cast
+
+
 @triton.jit(do_not_specialize=["steps"])
 def forward_kernel(
     currents,
@@ -41,10 +50,7 @@ def forward_kernel(
     checkpoints,
     sizes,
     steps,
-    decay,
-    threshold,
-    subtracted,
-    max_spikes,
+    neuron,
     RESET: tl.constexpr,
     COUNTS: tl.constexpr,
     BITS: tl.constexpr,
@@ -63,10 +69,7 @@ def forward_kernel(
     is loaded while one is computed. With BITS the spikes' last dim holds bytes of eight sequences, and rows of sequences are
     padded to whole bytes.
     """
-    decay = tl.cast(decay, tl.float32)
-    threshold = tl.cast(threshold, tl.float32)
-    subtracted = tl.cast(subtracted, tl.float32)
-    max_spikes = tl.cast(max_spikes, tl.float32)
+    decay, threshold, subtracted, max_spikes = as_float32(neuron)
 
     size = sizes[DIMS - 1]
     if BITS:
@@ -147,12 +150,7 @@ def backward_kernel(
     sum_by_current,
     sizes,
     steps,
-    decay,
-    threshold,
-    subtracted,
-    max_spikes,
-    slope,
-    width,
+    neuron,
     RESET: tl.constexpr,
     DETACHED: tl.constexpr,
     SURROGATE: tl.constexpr,
@@ -173,12 +171,7 @@ def backward_kernel(
     Bytes for each element: x, gs and gx once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
     bfloat16 parts that add up to gx are 6 more, or take its place.
     """
-    decay = tl.cast(decay, tl.float32)
-    threshold = tl.cast(threshold, tl.float32)
-    subtracted = tl.cast(subtracted, tl.float32)
-    max_spikes = tl.cast(max_spikes, tl.float32)
-    slope = tl.cast(slope, tl.float32)
-    width = tl.cast(width, tl.float32)
+    decay, threshold, subtracted, max_spikes, slope, width = as_float32(neuron)
 
     index = indices(sizes, sizes[DIMS - 1], DIMS, BLOCK, WIDE)
     mask = index[0] < sizes[0]

@@ -10,7 +10,7 @@ import triton
 
 from ...work import CHECKPOINT_STEPS
 from ..contract import Backward, Call, Forward
-from ..strides import MAX_DIMS, walk
+from ..strides import walk
 from .kernels import backward_kernel, forward_kernel
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -25,11 +25,9 @@ WIDE_SEQUENCES = 2**31 - 2**16
 """Above it, a sequence's number, or that of its block's end, does not fit into 32 bits."""
 
 WRITES_PARTS = True
-"""This backend writes `Backward.grad_parts`."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
-    """Why this backend cannot run on the device, in words for the user; None if it can."""
     if dtype not in DTYPES:
         return "it computes in float32, from float32, float16 or bfloat16"
     if device.type == "cuda":
@@ -120,11 +118,10 @@ def backward_launch(call: Backward) -> TritonLaunch:
     held = len(read) - 1 + (call.mix_error is not None or call.sum_by_current is not None)
     shape = backward_shape(count, dense, sum(t.element_size() for t in read), held)
     slope = call.spec.slope
+    width = {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0)
     arguments = {
         **tensors,
-        **_numbers(call, sizes, count, shape),
-        "slope": slope,
-        "width": {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0),
+        **_numbers(call, sizes, count, shape, slope, width),
         "DETACHED": call.spec.detach_reset,
         "SURROGATE": call.spec.surrogate,
         "AHEAD": shape.ahead,
@@ -133,17 +130,13 @@ def backward_launch(call: Backward) -> TritonLaunch:
 
 
 def _tensors(call: Call, keep_last: bool = False) -> tuple[tuple[int, ...], dict]:
-    """The sizes without leading ones, and each tensor as the kernels' tuple (pointer, strides…), or None. Of parts, the first."""
+    """The sizes of the nested dims, and each tensor as the kernels' tuple (pointer, strides…), or None. Of parts, the first."""
     tensors = call.tensors()
     if (parts := tensors.get("grad_parts")) is not None:
         tensors["grad_parts"] = parts[0]
     strides = tuple((name, None if t is None else t.stride()) for name, t in tensors.items())
-    layout = walk(call.currents.shape[1:], strides, "currents", keep_last)
-    dropped = 0
-    while dropped < MAX_DIMS - 1 and layout.sizes[dropped] == 1:
-        dropped += 1
-    placed = {name: (t, layout.strides[name][0], *layout.strides[name][1 + dropped :]) for name, t in tensors.items()}
-    return layout.sizes[dropped:], {name: None if tensors[name] is None else place for name, place in placed.items()}
+    sizes, walked = walk(call.currents.shape[1:], strides, "currents", keep_last)
+    return sizes, {name: None if t is None else (t, *walked[name]) for name, t in tensors.items()}
 
 
 def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
@@ -152,16 +145,13 @@ def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
     return sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in stepped)
 
 
-def _numbers(call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape) -> dict:
-    """The arguments that both kernels take beside tensors."""
+def _numbers(call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape, *more: float) -> dict:
+    """The arguments that both kernels take beside tensors; `more` are the neuron's numbers that only backward takes."""
     spec = call.spec
     return {
         "sizes": sizes,
         "steps": len(call.currents),
-        "decay": float(spec.decay),
-        "threshold": float(spec.threshold),
-        "subtracted": float(spec.subtracted),
-        "max_spikes": float(spec.max_spikes),
+        "neuron": tuple(map(float, (spec.decay, spec.threshold, spec.subtracted, spec.max_spikes, *more))),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
         "DIMS": len(sizes),
