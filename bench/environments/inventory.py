@@ -8,7 +8,7 @@ from typing import Any
 
 from snnbench.adapters.registry import BUILT_IN, references
 
-from ..executors.executor import Executor, OwnEnvironment
+from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import launch_apart
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
@@ -102,18 +102,17 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
 def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry) -> None:
     """Ask about adapters in the environment made for them; if it gives no answer, they lack it."""
     home = OwnEnvironment(own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking())
-    executor, lacking = inventory.default.executor.at_home(home)
-    if executor is not None:
-        asked = _about(inquiry, *(adapter.reference for adapter in lodgers))
-        try:
-            answer = ask_environment(own, asked, executor)
-        except NotMade as error:
-            lacking = f"{error}: {executor.advice(home)}"
-        else:
-            inventory.homes[own.name] = _home(answer, executor)
-            for entry in answer["adapters"]:
-                inventory.add(entry, own.name)
-            return
+    try:
+        executor = inventory.default.executor.at_home(home)
+        answer = ask_environment(own, _about(inquiry, *(adapter.reference for adapter in lodgers)), executor)
+        inventory.homes[own.name] = _home(answer, executor)
+        for entry in answer["adapters"]:
+            inventory.add(entry, own.name)
+        return
+    except CannotStart as error:
+        lacking = str(error)
+    except NotMade as error:
+        lacking = f"{error}: {inventory.default.executor.advice(home)}"
     for adapter in lodgers:
         inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
 

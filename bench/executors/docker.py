@@ -38,11 +38,9 @@ class Image:
 
 @dataclass(frozen=True)
 class DockerExecutor:
-    """The executor `docker`: each worker in a container of its own, on `cores`, with at most `pids` processes.
-
-    `reads` are folders of the user's adapter files. Folders have the same names inside and outside. `gpus`: whether workers
-    that may see GPUs are given them; an engine that cannot do so refuses to start them.
-    """
+    """The executor `docker`: each worker in a container of its own, on `cores`, with at most `pids` processes. `reads` are
+    folders of the user's adapter files; folders have the same names inside and outside. `gpus`: whether workers that may see
+    GPUs are given them; an engine that cannot do so refuses to start them."""
 
     engine: Engine
     image: Image
@@ -111,14 +109,14 @@ class DockerExecutor:
             return f"the image must hold {', '.join(environment.adapters)} and this version of snnbench"
         return f"build the image {self.image.name} with --build-arg ENVIRONMENTS={environment.name}"
 
-    def at_home(self, environment: OwnEnvironment) -> tuple["DockerExecutor", None] | tuple[None, str]:
+    def at_home(self, environment: OwnEnvironment) -> "DockerExecutor":
         """In the image that the environment's recipe names, else in the environment of that name inside this image."""
         if not environment.image:
-            return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python"), None
+            return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python")
         try:
-            return replace(self, image=find_image(self.engine, environment.image), python="python"), None
+            return replace(self, image=find_image(self.engine, environment.image), python="python")
         except ConfigError as error:
-            return None, str(error)
+            raise CannotStart(str(error)) from None
 
 
 def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> DockerExecutor:

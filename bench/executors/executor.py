@@ -53,5 +53,5 @@ class Executor(Protocol):
     def advice(self, environment: OwnEnvironment) -> str:
         """Advice for the user if workers in `environment` give no answer."""
 
-    def at_home(self, environment: OwnEnvironment) -> tuple[Self, None] | tuple[None, str]:
-        """The executor for workers in `environment`, or why there can be none."""
+    def at_home(self, environment: OwnEnvironment) -> Self:
+        """The executor for workers in `environment`. Raises CannotStart if there can be none."""

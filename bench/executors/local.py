@@ -66,8 +66,10 @@ class LocalExecutor:
     def advice(self, environment: OwnEnvironment) -> str:
         return f"snnbench env doctor {environment.name}"
 
-    def at_home(self, environment: OwnEnvironment) -> tuple["LocalExecutor", None] | tuple[None, str]:
-        return (None, environment.lacking) if environment.lacking else (LocalExecutor(str(environment.python)), None)
+    def at_home(self, environment: OwnEnvironment) -> "LocalExecutor":
+        if environment.lacking:
+            raise CannotStart(environment.lacking)
+        return LocalExecutor(str(environment.python))
 
 
 def _search_paths(python: str) -> dict[str, str]:

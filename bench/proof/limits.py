@@ -19,8 +19,7 @@ from .recurrence import spec_of
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that may differ: share of decisions, their distance to a threshold, relative L2 errors of gradients. `gradient` is
-    also the limit of values that are no spikes."""
+    """The most that may differ: share of decisions, distance to a threshold, relative L2 errors of gradients and other values."""
 
     decisions: float
     distance: float

@@ -1,7 +1,6 @@
 """The float64 network that frameworks are held against: every node in order, and the gradients in reverse.
 
-Free, the network runs on its own spikes. Forced, every neuron resets on the framework's spikes and hands those on, so that each
-node is judged on what the framework itself gave it.
+Forced, every neuron hands the framework's spikes on, so that each node is judged on what the framework itself gave it.
 """
 
 from collections.abc import Mapping

@@ -61,8 +61,7 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
     upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
     linear = network.linear_before(neuron)
     if linear is None:
-        given = (x[:, :, rows], other[:, :, rows])
-        return Problem(Network((len(rows),), (simple,)), {}, *given, upstream)
+        return Problem(Network((len(rows),), (simple,)), {}, x[:, :, rows], other[:, :, rows], upstream)
     parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}}
     cut = replace(linear, inputs=(INPUT,), options={**linear.options, "outputs": len(rows)})
     nodes = (cut, replace(simple, inputs=(linear.name,)))
