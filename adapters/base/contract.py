@@ -12,7 +12,7 @@ import numpy as np
 from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
-from .network import Network
+from .network import Network, Node
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -118,6 +118,13 @@ class Adapter(ABC):
     def scale_of(self, case: Case) -> float:
         """`current_scale`, for constructions that scale differently; a native neuron keeps the scaling of its framework."""
         return self.current_scale(case.neuron) if isinstance(case.neuron, NeuronSpec) else 1.0
+
+    def neuron_of(self, case: Case, node: Node, features: tuple[int, ...]) -> Any:
+        """The neuron at `node` as `case` asks for it: `native`, `potentials` or `lif`."""
+        if case.native:
+            return self.native(features)
+        spell = self.potentials if node.options["potentials"] else self.lif
+        return spell(node.options["neuron"], features, case.construction)
 
     def refuses(self, case: Case, network: Network) -> str | None:
         """`supports` plus what the harness itself can tell from the declarations above and from `network`."""

@@ -1,7 +1,6 @@
 """A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -21,21 +20,6 @@ Statistics = dict[str, dict[str, Any]]
 """Running `mean` and `variance` (C,) by norm."""
 
 
-@dataclass(frozen=True)
-class JaxPart:
-    """A pure function (parameters, values read) → the value of node `name`; with `potentials` (spikes, value).
-
-    `owner` is the node whose parameters it is given, which is not `name` where a linear and its neuron are one.
-    """
-
-    name: str
-    owner: str
-    reads: tuple[str, ...]
-    function: Callable[..., Any]
-    kind: str
-    potentials: bool = False
-
-
 class JaxNetwork:
     def __init__(self, adapter: Any, case: Case, network: Network, dtype: Any) -> None:
         self.adapter, self.case, self.network, self.dtype = adapter, case, network, dtype
@@ -48,40 +32,30 @@ class JaxNetwork:
     ) -> tuple[Value, dict[str, Value], Statistics]:
         """(value of the last node, spikes by neuron, running statistics after the call)."""
         values, borders, after = {INPUT: x}, {}, dict(statistics)
-        for part in self.parts:
-            value = part.function(parameters.get(part.owner, {}), *(self._cast(values[name]) for name in part.reads))
-            if part.kind == "neuron":
-                spikes, value = value if part.potentials else (value, value)
-                borders[part.name] = spikes
-            elif part.kind == "norm":
-                value, mean, variance = value
-                after[part.name] = self._followed(part.name, statistics[part.name], mean, variance)
-            values[part.name] = value
+        for node, source, function in self.parts:
+            value = function(parameters.get(source.name, {}), *(self._cast(values[name]) for name in source.inputs))
+            if node.kind == "neuron":
+                borders[node.name], value = value if node.options["potentials"] else (value, value)
+            elif node.kind == "norm":
+                (value, new), before, rate = value, statistics[node.name], node.options["momentum"]
+                after[node.name] = {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
+            values[node.name] = value
         return value, borders, after
 
     def _cast(self, value: Value) -> Value:
         """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a value is an argument."""
         return value if value.dtype == self.dtype else value.astype(self.dtype)
 
-    def _followed(self, name: str, before: dict[str, Value], mean: Value, variance: Value) -> dict[str, Value]:
-        rate = self.network.node(name).options["momentum"]
-        new = {"mean": mean, "variance": variance}
-        return {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
-
-    def _parts(self) -> Iterator[JaxPart]:
-        linears = dict(self.network.linear_neurons)
-        layers = {neuron: linear for linear, neuron in linears.items()}
+    def _parts(self) -> Iterator[tuple[Node, Node, Callable[..., Any]]]:
+        """(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a
+        neuron with potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
+        layers = {neuron: linear for linear, neuron in self.network.linear_neurons}
         for node in self.network.nodes:
-            if node.name in linears:
-                continue
             if node.name in layers:
                 linear = self.network.node(layers[node.name])
-                yield JaxPart(node.name, linear.name, linear.inputs, self._layer(linear, node), "neuron")
-            elif node.kind == "neuron":
-                potentials = bool(node.options["potentials"])
-                yield JaxPart(node.name, node.name, node.inputs, self._neuron(node), "neuron", potentials)
-            else:
-                yield JaxPart(node.name, node.name, node.inputs, OPERATIONS[node.kind](node.options), node.kind)
+                yield node, linear, self._layer(linear, node)
+            elif node.name not in layers.values():
+                yield node, node, self._neuron(node) if node.kind == "neuron" else OPERATIONS[node.kind](node.options)
 
     def _layer(self, node: Node, neuron: Node) -> Callable[..., Any]:
         (inputs,), outputs, bias = self.network.shapes[node.inputs[0]], node.options["outputs"], node.options["bias"]
@@ -92,17 +66,12 @@ class JaxNetwork:
         return lambda own, x: layer((own["weight"], own.get("bias")), x)
 
     def _neuron(self, node: Node) -> Callable[..., Any]:
-        spec, features = node.options["neuron"], self.network.shapes[node.name]
+        features = self.network.shapes[node.name]
         scale = self.scale if node.name in self.scaled_in_call else None
-        if self.case.native:
-            neuron = self.adapter.native(features)
-        elif node.options["potentials"]:
-            neuron = self.adapter.potentials(spec, features, self.case.construction)
-        elif node.options["recurrent"]:
-            recurrent = _recurrent(*self.adapter.step(spec, features))
+        if node.options["recurrent"]:
+            recurrent = _recurrent(*self.adapter.step(node.options["neuron"], features))
             return lambda own, x: recurrent(own["recurrent"], x if scale is None else scale * x)
-        else:
-            neuron = self.adapter.lif(spec, features, self.case.construction)
+        neuron = self.adapter.neuron_of(self.case, node, features)
         return lambda own, x: neuron(x if scale is None else scale * x)
 
 
@@ -148,9 +117,9 @@ def _conv(options: Any) -> Callable[..., Any]:
 
 
 def _norm(options: Any) -> Callable[..., Any]:
-    """(normalised value, mean, unbiased variance), statistics in float32."""
+    """(normalised value, its mean and unbiased variance by name), statistics in float32."""
 
-    def norm(own: Own, x: Value) -> tuple[Value, Value, Value]:
+    def norm(own: Own, x: Value) -> tuple[Value, Own]:
         axes = tuple(axis for axis in range(x.ndim) if axis != 2)
         channel = (-1,) + (1,) * (x.ndim - 3)
         wide = x.astype(jnp.float32)
@@ -158,7 +127,7 @@ def _norm(options: Any) -> Callable[..., Any]:
         scale = own["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
         value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(channel)
         count = x.size // x.shape[2]
-        return value.astype(x.dtype), mean, variance * (count / (count - 1))
+        return value.astype(x.dtype), {"mean": mean, "variance": variance * (count / (count - 1))}
 
     return norm
 

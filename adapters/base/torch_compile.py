@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -49,31 +48,20 @@ class CompiledProgram(TorchProgram):
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the output. A forward always computes all borders: another set would be compiled again."""
         every = torch.is_grad_enabled()
+        if self.case.mode != "compile":  # torch's own CUDA graphs may write over what the last call handed out; else it guesses
+            torch.compiler.cudagraph_mark_step_begin()
         with self.compiling:
             borders, output = self.compiled(x, every)
         last = next(reversed(borders))
         return borders if every and every_border else {last: borders[last]}, output
 
-    def forward(self, x: Tensor) -> TorchResult:
-        self._forget_outputs()
-        return super().forward(x)
-
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         with self.compiling:
             return super().backward(result, upstream)
 
-    def inference(self, x: Tensor) -> TorchResult:
-        self._forget_outputs()
-        return super().inference(x)
-
-    def _forget_outputs(self) -> None:
-        """Allow torch's own CUDA graphs to write over what the last call handed out; else it guesses when it may."""
-        if self.case.mode != "compile":
-            torch.compiler.cudagraph_mark_step_begin()
-
     def compile_facts(self) -> dict[str, Any]:
-        facts = self.compiling.facts()
-        return facts | {"compile_s": facts["compile_s"] + (self.adapter.compile_seconds() or 0.0)}
+        seconds = self.compiling.seconds + (self.adapter.compile_seconds() or 0.0)
+        return {"compile_s": seconds, "graph_breaks": self.compiling.graph_breaks, "recompiles": self.compiling.recompiles}
 
 
 @cache
@@ -165,7 +153,7 @@ class DynamoClock:
     def __enter__(self) -> None:
         self.listening = True
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.listening = False
         if isinstance(error, TorchDynamoException):
             raise BuildFailed(f"torch.compile: {complaint(str(error)) or type(error).__name__}") from error
@@ -182,9 +170,6 @@ class DynamoClock:
         if self.listening:
             self.seconds += time.perf_counter() - self.begun
             self.graph_breaks += breaks() - self.breaks_before
-
-    def facts(self) -> dict[str, float]:
-        return {"compile_s": self.seconds, "graph_breaks": self.graph_breaks, "recompiles": self.recompiles}
 
 
 def breaks() -> int:

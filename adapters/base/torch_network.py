@@ -1,6 +1,6 @@
 """A Network as torch modules: what the adapter spells, and around it torch's own layers, each once over all T·B items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .case import Case
 from .contract import Unsupported
-from .network import INPUT, Network, Node
+from .network import INPUT, Network, Node, Shape
 from .time_loop import State, TimeLoop
 
 Kind = TypeVar("Kind", bound=nn.Module)
@@ -68,12 +68,30 @@ class Operation(nn.Module):
         return self.function(*values)
 
 
-OPERATIONS: dict[str, Callable[..., Tensor]] = {
-    "flatten": lambda x: x.flatten(2),
-    "add": lambda left, right: left + right,
-    "mean_time": lambda x: x.mean(0, keepdim=True),
+def _conv(options: Mapping[str, Any], features: Shape) -> nn.Module:
+    return Merged(nn.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"]))
+
+
+def _norm(options: Mapping[str, Any], features: Shape) -> nn.Module:
+    norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
+    return Merged(norm(features[0], options["epsilon"], options["momentum"]))
+
+
+def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
+    return options["kernel"], options["stride"], options["padding"]
+
+
+MODULES: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
+    "linear": lambda options, features: nn.Linear(features[0], options["outputs"], bias=options["bias"]),
+    "conv": _conv,
+    "norm": _norm,
+    "max_pool": lambda options, features: Merged(nn.MaxPool2d(*_window(options))),
+    "avg_pool": lambda options, features: Merged(nn.AvgPool2d(*_window(options))),
+    "flatten": lambda options, features: Operation(lambda x: x.flatten(2)),
+    "add": lambda options, features: Operation(lambda left, right: left + right),
+    "mean_time": lambda options, features: Operation(lambda x: x.mean(0, keepdim=True)),
 }
-"""By kind of node."""
+"""By kind of node, but neurons: from its options and the features that it reads to a module."""
 
 
 @dataclass(frozen=True)
@@ -157,56 +175,28 @@ class TorchNetwork(nn.Module):
 
     # -- building --------------------------------------------------------------------------------------------
 
-    def _parts(self, case: Case) -> Iterator[Part]:
-        runs = self._runs(case)
-        position = {name: index for index, nodes in enumerate(runs) for name in nodes}
-        last = {name: max((position[n.name] for n in nodes), default=-1) for name, nodes in self.network.readers.items()}
-        for index, (nodes, module) in enumerate(runs.items()):
-            inside, members = set(nodes), [self.network.node(name) for name in nodes]
-            reads = tuple(name for member in members for name in member.inputs if name not in inside)
+    def _parts(self, case: Case) -> list[Part]:
+        """The adapter's modules, and one of ours for every other node, in the order in which the last nodes of each stand."""
+        modules = dict(self.adapter.modules(case, self.network))
+        run_of = {name: run for run in modules for name in run}
+        modules |= {(node.name,): self._module(node, case) for node in self.network.nodes if node.name not in run_of}
+        parts: list[Part] = []
+        read_later: set[str] = set()
+        for run in dict.fromkeys(run_of.get(node.name, (node.name,)) for node in reversed(self.network.nodes)):
+            members = [self.network.node(name) for name in run]
+            reads = tuple(name for member in members for name in member.inputs if name not in run)
             neuron = next((member for member in members if member.kind == "neuron"), None)
-            unread = tuple(dict.fromkeys(name for name in reads if last[name] == index))
             potentials = neuron is not None and bool(neuron.options["potentials"])
-            yield Part(nodes, module, reads, neuron.name if neuron else None, potentials, unread)
-
-    def _runs(self, case: Case) -> dict[tuple[str, ...], nn.Module]:
-        """Modules by the nodes that each computes, in order: those of the adapter, and one for every other node."""
-        own = self.adapter.modules(case, self.network)
-        run_of = {name: run for run in own for name in run}
-        ends = {run[-1] for run in own}
-        runs: dict[tuple[str, ...], nn.Module] = {}
-        for node in self.network.nodes:
-            if node.name in ends:
-                runs[run_of[node.name]] = own[run_of[node.name]]
-            elif node.name not in run_of:
-                runs[(node.name,)] = self._module(node, case)
-        return runs
+            unread = tuple(dict.fromkeys(name for name in reads if name not in read_later))
+            parts.append(Part(run, modules[run], reads, neuron.name if neuron else None, potentials, unread))
+            read_later |= set(reads)
+        return parts[::-1]
 
     def _module(self, node: Node, case: Case) -> nn.Module:
-        options, features = node.options, self.network.shapes[node.inputs[0]]
-        sizes = [options[name] for name in ("kernel", "stride", "padding") if name in options]
-        if node.kind == "neuron":
-            return self._neuron(node, features, case)
-        if node.kind == "linear":
-            return nn.Linear(features[0], options["outputs"], bias=options["bias"])
-        if node.kind == "conv":
-            return Merged(nn.Conv2d(features[0], options["outputs"], *sizes, bias=options["bias"]))
-        if node.kind == "norm":
-            norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
-            return Merged(norm(features[0], options["epsilon"], options["momentum"]))
-        if node.kind in ("max_pool", "avg_pool"):
-            pool = nn.MaxPool2d if node.kind == "max_pool" else nn.AvgPool2d
-            return Merged(pool(*sizes))
-        return Operation(OPERATIONS[node.kind])
-
-    def _neuron(self, node: Node, features: tuple[int, ...], case: Case) -> nn.Module:
-        neuron: nn.Module
-        if case.native:
-            neuron = self.adapter.native(features)
-        elif node.options["potentials"]:
-            neuron = self.adapter.potentials(node.options["neuron"], features, case.construction)
-        else:
-            neuron = self.adapter.lif(node.options["neuron"], features, case.construction)
+        features = self.network.shapes[node.inputs[0]]
+        if node.kind != "neuron":
+            return MODULES[node.kind](node.options, features)
+        neuron: nn.Module = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):
                 raise Unsupported(f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop")

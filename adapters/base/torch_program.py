@@ -33,6 +33,7 @@ class TorchProgram(Program):
     def __init__(self, adapter: Any, case: Case, network: Network) -> None:
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
+        self.device_clock = "events" if self.device.type == "cuda" else "process"
         self.dtype = DTYPES[case.precision]
         self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
         for norm in self.network.norms().values():
@@ -44,10 +45,6 @@ class TorchProgram(Program):
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
-
-    @property
-    def device_clock(self) -> str:  # type: ignore[override]
-        return "events" if self.device.type == "cuda" else "process"
 
     # -- data ------------------------------------------------------------------------------------------------
 
