@@ -19,15 +19,13 @@ class JaxScan(JaxAdapter):
         return None
 
     def step(self, spec, features):
-        import jax
         import jax.numpy as jnp
 
-        spike, hold = jax_spike(spec), jax.lax.stop_gradient
+        fire = firing(spec)
 
         def step(v, current):
-            v = spec.decay * v + current
-            s = spike(v)
-            return reset(spec, v, s, hold), s
+            after, (s, _) = fire(v, current)
+            return after, s
 
         return jnp.zeros_like, step
 
@@ -41,14 +39,7 @@ class JaxScan(JaxAdapter):
         import jax
         import jax.numpy as jnp
 
-        spike, hold = jax_spike(spec), jax.lax.stop_gradient
-
-        def step(after, current):
-            v = spec.decay * after + current
-            s = spike(v)
-            return reset(spec, v, s, hold), (s, v)
-
-        return lambda currents: jax.lax.scan(step, jnp.zeros_like(currents[0]), currents)[1]
+        return lambda currents: jax.lax.scan(firing(spec), jnp.zeros_like(currents[0]), currents)[1]
 
     def lif(self, spec, features, construction):
         import jax
@@ -66,3 +57,17 @@ class JaxScan(JaxAdapter):
             return jax_spike(spec)(jax.lax.associative_scan(joined, (factors, currents))[1])
 
         return spikes
+
+
+def firing(spec):
+    """One step, (potentials after the last reset, currents) → (potentials after the reset, (spikes, potentials before it))."""
+    import jax
+
+    spike = jax_spike(spec)
+
+    def fire(after, current):
+        v = spec.decay * after + current
+        s = spike(v)
+        return reset(spec, v, s, jax.lax.stop_gradient), (s, v)
+
+    return fire

@@ -43,17 +43,11 @@ class Rockpool(TorchAdapter):
     def scale_of(self, case: Case) -> float:
         return 1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
 
-    def neuron(self, spec, features):
-        from rockpool.nn.modules import LIFNeuronTorch
-
-        tau = -1 / log(spec.decay)
-        return from_rest(LIFNeuronTorch(prod(features), tau_mem=constant(tau), **options(spec)))
-
     def lif(self, spec, features, construction):
-        from rockpool.nn.modules import LIFTorch
+        from rockpool.nn.modules import LIFNeuronTorch, LIFTorch
 
         if not construction.startswith("lif-torch"):
-            return super().lif(spec, features, construction)
+            return from_rest(LIFNeuronTorch(prod(features), tau_mem=constant(-1 / log(spec.decay)), **options(spec)))
         decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
         lif = LIFTorch(prod(features), **decays, **options(spec))
         if construction == "lif-torch-without-recurrence":

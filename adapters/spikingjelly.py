@@ -54,23 +54,62 @@ class SpikingJelly(TorchAdapter):
             return {"backend": "torch"}
         return {"backend": provider_of("plif" if case.construction == "parametric" else "lif", case)}
 
-    def neuron(self, spec, features):
-        from spikingjelly.activation_based import neuron
-
-        return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec, gradient(spec))))
-
     def lif(self, spec, features, construction):
         from spikingjelly.activation_based import neuron
 
-        if construction == "single-step":
-            return loop(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="s", **options(spec, gradient(spec))))
-        if construction == "parametric":
-            node = neuron.ParametricLIFNode(init_tau=1 / (1 - spec.decay), step_mode="m", **options(spec, gradient(spec)))
-            node.w.requires_grad_(False)
-            return loop(node)
         if construction == "sliding-psn":
-            return sliding_psn(spec, self.time_steps)
-        return self.neuron(spec, features)
+            return sliding_psn(spec, self.time_steps, self.surrogate(spec))
+        tau = 1 / (1 - spec.decay)
+        alike = {
+            "decay_input": False,
+            "v_threshold": float(spec.threshold),
+            "v_reset": 0.0 if spec.reset == "hard" else None,
+            "detach_reset": spec.detach_reset,
+            "surrogate_function": self.surrogate(spec),
+        }
+        if construction != "parametric":
+            return self.loop(neuron.LIFNode(tau, step_mode="s" if construction == "single-step" else "m", **alike))
+        node = neuron.ParametricLIFNode(tau, step_mode="m", **alike)
+        node.w.requires_grad_(False)
+        return self.loop(node)
+
+    def surrogate(self, spec):
+        """SpikingJelly's surrogate for σ' of `spec`."""
+        from spikingjelly.activation_based import surrogate
+
+        return {
+            "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
+            "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
+            "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
+        }[spec.surrogate]()
+
+    def loop(self, node):
+        """The module of a neuron that keeps its potential itself, as its `v`: a TimeLoop."""
+        import torch
+
+        from .base.time_loop import TimeLoop
+
+        class Loop(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.lif = node
+
+            def start(self, state):
+                self.lif.reset()
+                if state is not None:
+                    self.lif.v = state
+
+            def scan(self, currents, state):
+                self.start(state)
+                if self.lif.step_mode == "m":
+                    return self.lif(currents), self.lif.v
+                return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.lif.v
+
+            def step(self, current, state):
+                self.start(state)
+                return self.lif.single_step_forward(current), self.lif.v
+
+        return Loop()
 
     def native(self, features):
         """LIFNode(tau=2, ATan()): v + (x − v)/2, to zero with gradient, surrogate atan(2).
@@ -81,7 +120,7 @@ class SpikingJelly(TorchAdapter):
         """
         from spikingjelly.activation_based import neuron, surrogate
 
-        return loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
+        return self.loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
 
 
 def provider_refusal(provider: str, case: Case) -> str | None:
@@ -118,62 +157,11 @@ def provider_of(kind: str, case: Case) -> str:
     return "torch-reference" if case.precision in SHORT else chosen
 
 
-def gradient(spec):
-    """SpikingJelly's surrogate for σ' of `spec`."""
-    from spikingjelly.activation_based import surrogate
-
-    return {
-        "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
-        "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
-        "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
-    }[spec.surrogate]()
-
-
-def options(spec, surrogate_function) -> dict:
-    """What its neurons are given alike, in both versions of the package."""
-    return {
-        "decay_input": False,
-        "v_threshold": float(spec.threshold),
-        "v_reset": 0.0 if spec.reset == "hard" else None,
-        "detach_reset": spec.detach_reset,
-        "surrogate_function": surrogate_function,
-    }
-
-
-def loop(node):
-    """The TimeLoop of a neuron that keeps its potential itself, as its `v`."""
-    import torch
-
-    from .base.time_loop import TimeLoop
-
-    class Loop(TimeLoop):
-        def __init__(self):
-            super().__init__()
-            self.lif = node
-
-        def start(self, state):
-            self.lif.reset()
-            if state is not None:
-                self.lif.v = state
-
-        def scan(self, currents, state):
-            self.start(state)
-            if self.lif.step_mode == "m":
-                return self.lif(currents), self.lif.v
-            return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.lif.v
-
-        def step(self, current, state):
-            self.start(state)
-            return self.lif.single_step_forward(current), self.lif.v
-
-    return Loop()
-
-
-def sliding_psn(spec, time_steps):
+def sliding_psn(spec, time_steps, surrogate):
     import torch
     from spikingjelly.activation_based.neuron import SlidingPSN
 
-    psn = SlidingPSN(k=time_steps, surrogate_function=gradient(spec), step_mode="m")
+    psn = SlidingPSN(k=time_steps, surrogate_function=surrogate, step_mode="m")
     psn.weight.data = float(spec.decay) ** torch.arange(time_steps - 1, -1, -1)
     psn.bias.data = torch.tensor(-float(spec.threshold))
     return psn.requires_grad_(False)

@@ -4,10 +4,12 @@ On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for i
 kernels take any surrogate that tells its CUDA code.
 """
 
+from dataclasses import replace
+
 from .base.case import Case
 from .base.network import Network
 from .base.spikes import torch_spike
-from .spikingjelly import SpikingJelly, options
+from .spikingjelly import SpikingJelly
 
 
 class SpikingJellyCupy(SpikingJelly):
@@ -21,11 +23,6 @@ class SpikingJellyCupy(SpikingJelly):
             return "the CuPy kernels are for float32 and float16"
         return super().refuses(case, network)
 
-    def neuron(self, spec, features):
-        from spikingjelly.activation_based import neuron
-
-        return _from_rest(neuron.LIFNode(tau=1 / (1 - spec.decay), step_mode="m", **options(spec, _surrogate(spec))))
-
     def native(self, features):
         """LIFNode(tau=2, ATan()) of version 0.0.0.0.14: v + (x − v)/2, to zero with gradient, surrogate atan(2), CuPy on CUDA.
 
@@ -33,55 +30,48 @@ class SpikingJellyCupy(SpikingJelly):
         (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of `LIFNode`. All steps are given at once
         and on CUDA to CuPy (`step_mode="m"`, `backend="cupy"`), which its documentation calls the fastest.
         """
-        from spikingjelly.activation_based import neuron, surrogate
-
-        return _from_rest(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
+        return super().native(features)
 
     def facts(self, case: Case) -> dict:
         return {"backend": "torch" if case.device == "cpu" else "cupy"}
 
+    def loop(self, node):
+        """A module that starts from rest: the kernels' loop cannot be cut."""
+        import torch
 
-def _from_rest(node):
-    import torch
+        class Spikes(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lif = node
 
-    class Spikes(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.lif = node
+            @property
+            def state(self):
+                return self.lif.v
 
-        @property
-        def state(self):
-            return self.lif.v
+            def forward(self, currents):
+                self.lif.backend = "cupy" if currents.is_cuda else "torch"
+                self.lif.reset()
+                return self.lif(currents)
 
-        def forward(self, currents):
-            self.lif.backend = "cupy" if currents.is_cuda else "torch"
-            self.lif.reset()
-            return self.lif(currents)
+        return Spikes()
 
-    return Spikes()
+    def surrogate(self, spec):
+        if spec.surrogate != "superspike":
+            return super().surrogate(spec)
+        from spikingjelly.activation_based import surrogate
+        from spikingjelly.activation_based.auto_cuda import cfunction as c
 
+        fires = torch_spike(replace(spec, threshold=1.0)).apply
 
-def _surrogate(spec):
-    from dataclasses import replace
+        class SuperSpike(surrogate.SurrogateFunctionBase):
+            """1/(1 + |u|)², for u = v − threshold."""
 
-    from spikingjelly.activation_based import surrogate
-    from spikingjelly.activation_based.auto_cuda import cfunction as c
+            def forward(self, x):
+                return fires(x + 1.0)
 
-    if spec.surrogate == "atan":
-        return surrogate.ATan(alpha=2 * spec.slope)
-    if spec.surrogate == "sigmoid":
-        return surrogate.Sigmoid(alpha=spec.slope)
-    fires = torch_spike(replace(spec, threshold=1.0)).apply
+            def cuda_codes(self, y, x, dtype):
+                one = c.constant(None, 1.0, dtype)
+                root = c.add(None, one, c.abs(None, x, dtype), dtype)
+                return c.div(y, one, c.mul(None, root, root, dtype), dtype)
 
-    class SuperSpike(surrogate.SurrogateFunctionBase):
-        """1/(1 + |u|)², for u = v − threshold."""
-
-        def forward(self, x):
-            return fires(x + 1.0)
-
-        def cuda_codes(self, y, x, dtype):
-            one = c.constant(None, 1.0, dtype)
-            root = c.add(None, one, c.abs(None, x, dtype), dtype)
-            return c.div(y, one, c.mul(None, root, root, dtype), dtype)
-
-    return SuperSpike(spec.slope)
+        return SuperSpike(spec.slope)

@@ -9,6 +9,7 @@
 
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
+from .base.spikes import reset
 
 RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",)}
 
@@ -44,8 +45,7 @@ class Spyx(JaxAdapter):
 
             def __call__(self, current, v):
                 s, v = lif(current, v)
-                held = jax.lax.stop_gradient(s) if spec.detach_reset else s
-                return s, {"soft": v - spec.threshold * held, "hard": v * (1 - held), "none": v}[spec.reset]
+                return s, reset(spec, v, s, jax.lax.stop_gradient)
 
         return lambda currents: spyx.nn.run(Step(), currents)[0]
 

@@ -42,12 +42,19 @@ def _origin(module: str) -> Path:
     return Path(spec.origin).resolve()
 
 
-def _imported(path: Path, folder: Path | None) -> list[Path]:
-    """Files that a file imports; `folder` is where others than ours are looked for."""
-    if path.suffix != ".py":
-        return []
-    candidates = [file for node in _imports(path.read_bytes()) for file in _named(node, path, folder)]
-    return [file for file in dict.fromkeys(candidates) if file.is_file()]
+def _imported(path: Path, folder: Path | None) -> Iterator[Path]:
+    """Files that a file imports: of each name a module or, where it is imported from a module, that one. `folder` is where
+    others than ours are looked for."""
+    for node in _imports(path.read_bytes()) if path.suffix == ".py" else ():
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                places = [_place(alias.name, folder)]
+            else:
+                words = (node.module or "").split(".")
+                package = path.parents[node.level - 1].joinpath(*words) if node.level else _place(".".join(words), folder)
+                places = [package and package / alias.name, package]
+            files = [file for place in places if place and (file := _module(place)).is_file()]
+            yield from files[:1]
 
 
 @cache
@@ -56,21 +63,6 @@ def _imports(source: bytes) -> list[ast.Import | ast.ImportFrom]:
         return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
     except (SyntaxError, ValueError):
         return []
-
-
-def _named(node: ast.Import | ast.ImportFrom, path: Path, folder: Path | None) -> Iterator[Path]:
-    """What an import statement may mean: a module or, of each name imported from a package, a module in it."""
-    if isinstance(node, ast.Import):
-        places = [_place(alias.name, folder) for alias in node.names]
-        yield from (_module(place) for place in places if place)
-    else:
-        words = (node.module or "").split(".")
-        place = path.parents[node.level - 1].joinpath(*words) if node.level else _place(node.module or "", folder)
-        if place is None:
-            return
-        for alias in node.names:
-            inner = _module(place / alias.name)
-            yield inner if inner.is_file() else _module(place)
 
 
 def _place(name: str, folder: Path | None) -> Path | None:

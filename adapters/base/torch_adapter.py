@@ -106,7 +106,18 @@ class TorchAdapter(Adapter):
         torch.backends.cudnn.allow_tf32 = case.precision == "tf32"
 
     def refuses(self, case: Case, network: Network) -> str | None:
-        return super().refuses(case, network) or _refuses_mode(case)
+        if reason := super().refuses(case, network):
+            return reason
+        on_cpu, compiled = case.device == "cpu", case.mode in COMPILE_MODES
+        if case.mode == "graph" and on_cpu:
+            return "mode graph is a CUDA graph, which needs a CUDA device"
+        if compiled and case.mode != "compile" and on_cpu:
+            return f"mode {case.mode} is for CUDA devices; on a CPU there is compile"
+        if case.mode == "compile" and on_cpu and shutil.which(cxx := os.environ.get("CXX") or CXX) is None:
+            return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
+        if compiled and not on_cpu and find_spec("triton") is None:
+            return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
+        return None
 
     def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:
@@ -120,17 +131,3 @@ class TorchAdapter(Adapter):
         from .torch_program import TorchProgram
 
         return TorchProgram(self, case, network)
-
-
-def _refuses_mode(case: Case) -> str | None:
-    """Why no framework can be run in this mode here."""
-    on_cpu = case.device == "cpu"
-    if case.mode == "graph" and on_cpu:
-        return "mode graph is a CUDA graph, which needs a CUDA device"
-    if case.mode in COMPILE_MODES and case.mode != "compile" and on_cpu:
-        return f"mode {case.mode} is for CUDA devices; on a CPU there is compile"
-    if case.mode == "compile" and on_cpu and shutil.which(cxx := os.environ.get("CXX") or CXX) is None:
-        return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
-    if case.mode in COMPILE_MODES and not on_cpu and find_spec("triton") is None:
-        return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
-    return None

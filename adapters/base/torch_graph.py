@@ -65,11 +65,12 @@ class GraphProgram(TorchProgram):
     def _run_forward(self) -> TorchResult:
         return super().forward(self.inputs["x"])
 
+    def _leaves_of(self, result: TorchResult) -> list[Tensor]:
+        return [*self.leaves, *([result.x] if self.case.input_grad else [])]
+
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
-        leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
-        gradients = torch.autograd.grad(result.output, leaves, self.inputs["upstream"], allow_unused=True)
-        return tuple(gradients)
+        return tuple(torch.autograd.grad(result.output, self._leaves_of(result), self.inputs["upstream"], allow_unused=True))
 
     def _run_backward(self) -> tuple[Tensor | None, ...]:
         return self._gradients_of(self.graphs["forward"].outputs)
@@ -104,8 +105,7 @@ class GraphProgram(TorchProgram):
         return self.replayed.outputs
 
     def _with_gradients(self, result: TorchResult, gradients: tuple[Tensor | None, ...]) -> TorchResult:
-        leaves = [*self.leaves, *([result.x] if self.case.input_grad else [])]
-        for leaf, gradient in zip(leaves, gradients, strict=True):
+        for leaf, gradient in zip(self._leaves_of(result), gradients, strict=True):
             leaf.grad = gradient
         return result
 
