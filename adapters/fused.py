@@ -57,7 +57,7 @@ class Fused(TorchAdapter):
             given = case.input if first.inputs[0] == INPUT else None
             bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
             modules |= zip(chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True)
-        for norm, neuron in normed_neurons(network):
+        for norm, neuron in network.neurons_behind("norm"):
             known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
             channels = network.shapes[norm][0]
             modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
@@ -94,7 +94,7 @@ def _tensors_of(case: Case):
 def chains(network: Network) -> list[list[tuple[str, str]]]:
     """Runs of (linear, neuron) in which each neuron is read by the next linear alone, alike in bias and neuron."""
     chains: list[list[tuple[str, str]]] = []
-    for linear, neuron in network.linear_neurons:
+    for linear, neuron in network.neurons_behind("linear"):
         if chains and _continues(network, *chains[-1][-1], linear, neuron):
             chains[-1].append((linear, neuron))
         else:
@@ -106,11 +106,3 @@ def _continues(network: Network, last_linear: str, last_neuron: str, linear: str
     reads = network.node(linear).inputs == (last_neuron,) and len(network.readers[last_neuron]) == 1
     bias = network.node(last_linear).options["bias"] == network.node(linear).options["bias"]
     return reads and bias and network.node(last_neuron).options == network.node(neuron).options
-
-
-def normed_neurons(network: Network) -> list[tuple[str, str]]:
-    """(norm, neuron) of every norm that one plain neuron alone reads."""
-    neurons = [network.node(name) for name in network.neurons]
-    plain = [node for node in neurons if not (node.options["recurrent"] or node.options["potentials"])]
-    norms = {node.name for node in network.nodes if node.kind == "norm" and len(network.readers[node.name]) == 1}
-    return [(node.inputs[0], node.name) for node in plain if node.inputs[0] in norms]

@@ -5,9 +5,9 @@ which decays the input before use, is switched off as in `rockpool:lif-torch`. I
 `step_pwl` of its module is replaced while the network is traced, and put back.
 """
 
-import importlib
 import math
-from contextlib import contextmanager
+from importlib import import_module
+from unittest.mock import patch
 
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
@@ -16,6 +16,10 @@ from .base.spikes import jax_spike
 SYNAPSE_OFF = -44
 """Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this one comes out right to the
 last bit; most others are off by 1e-6."""
+
+
+MODULE = "rockpool.nn.modules.jax.lif_jax"
+"""Where `LIFJax` looks its surrogate up."""
 
 
 class RockpoolJax(JaxAdapter):
@@ -51,19 +55,8 @@ class RockpoolJax(JaxAdapter):
         )
 
         def spikes(currents):
-            with surrogate(lambda v, *_: spike(v)):  # `spike` counts by itself, up to what the spec says
+            with patch.object(import_module(MODULE), "step_pwl", lambda v, *_: spike(v)):  # counts by itself, as the spec says
                 flat = currents.reshape(*currents.shape[:2], -1).swapaxes(0, 1)
                 return lif(flat)[0].swapaxes(0, 1).reshape(currents.shape)
 
         return spikes
-
-
-@contextmanager
-def surrogate(step):
-    """`step(v, threshold, window, max_spikes)` in place of `step_pwl`, where `LIFJax` looks it up; then as before."""
-    module = importlib.import_module("rockpool.nn.modules.jax.lif_jax")
-    before, module.step_pwl = module.step_pwl, step
-    try:
-        yield
-    finally:
-        module.step_pwl = before

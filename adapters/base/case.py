@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
@@ -11,22 +11,6 @@ from snnbench.kernels.spec import NeuronSpec
 PHASES = ("forward", "backward", "step", "inference")
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
 INPUTS = ("spikes", "dense")
-
-IN_EVERY_CASE = (
-    "framework",
-    "construction",
-    "mode",
-    "device",
-    "workload",
-    "neuron",
-    "time_steps",
-    "batch",
-    "precision",
-    "input",
-    "input_grad",
-    "seed",
-)
-"""Fields that mean something for every workload."""
 
 NETWORK_AXES = ("layers", "neurons", "bias")
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
@@ -55,8 +39,8 @@ NATIVE = Native()
 class Case:
     """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons).
 
-    `as_dict` is the canonical form, on which ids rest: the fields of IN_EVERY_CASE, those of NETWORK_AXES that the workload has,
-    and of all others only what is not at its default. So a field that is added here later leaves every earlier id as it is.
+    `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does not
+    have. So a field that is added here later, with the default None, leaves every earlier id as it is.
     """
 
     framework: str
@@ -99,13 +83,7 @@ class Case:
 
     def as_dict(self) -> dict[str, Any]:
         """The canonical form, ready for JSON."""
-        form = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            absent = None if each.name in NETWORK_AXES else each.default
-            if each.name in IN_EVERY_CASE or value != absent:
-                form[each.name] = value
-        return {**form, "neuron": self.neuron.as_dict()}
+        return {name: value for name, value in vars(self).items() if value is not None} | {"neuron": self.neuron.as_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Case":

@@ -136,7 +136,7 @@ class Adapter(ABC):
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
-        if case.construction in self.linear_constructions and not network.linear_neurons:
+        if case.construction in self.linear_constructions and not network.neurons_behind("linear"):
             return f"{case.construction} is about the linear layer in front of a neuron, and this network has no linear layer"
         if case.native:
             return self._refuses_native(case, network)

@@ -49,7 +49,7 @@ class JaxNetwork:
     def _parts(self) -> Iterator[tuple[Node, Node, Callable[..., Any]]]:
         """(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a
         neuron with potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
-        layers = {neuron: linear for linear, neuron in self.network.linear_neurons}
+        layers = {neuron: linear for linear, neuron in self.network.neurons_behind("linear")}
         for node in self.network.nodes:
             if node.name in layers:
                 linear = self.network.node(layers[node.name])

@@ -131,18 +131,17 @@ class Network:
         """Names of the neurons, first to last: the borders at which the proof judges."""
         return tuple(node.name for node in self.nodes if node.kind == "neuron")
 
-    @cached_property
-    def linear_neurons(self) -> tuple[tuple[str, str], ...]:
-        """(linear, neuron) of every neuron behind a linear that does not hand out potentials: what frameworks spell as one
-        layer."""
-        pairs = ((self.linear_before(name), name) for name in self.neurons if not self.node(name).options["potentials"])
-        return tuple((linear.name, name) for linear, name in pairs if linear)
+    def neurons_behind(self, kind: str) -> list[tuple[str, str]]:
+        """(node, neuron) of every neuron behind a node of a kind that does not hand out potentials. A linear and such a neuron
+        are what frameworks spell as one layer."""
+        pairs = ((self.only_before(name, kind), name) for name in self.neurons if not self.node(name).options["potentials"])
+        return [(before.name, name) for before, name in pairs if before]
 
-    def linear_before(self, neuron: str) -> Node | None:
-        """The linear whose only reader is this neuron, unless the neuron adds currents of its own."""
+    def only_before(self, neuron: str, kind: str) -> Node | None:
+        """The node of a kind whose only reader is this neuron, unless the neuron adds currents of its own."""
         node = self.node(neuron)
         before = self._by_name.get(node.inputs[0])
-        if before is None or before.kind != "linear" or node.options["recurrent"] or len(self.readers[before.name]) > 1:
+        if before is None or before.kind != kind or node.options["recurrent"] or len(self.readers[before.name]) > 1:
             return None
         return before
 

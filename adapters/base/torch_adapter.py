@@ -73,12 +73,11 @@ class TorchAdapter(Adapter):
         Override it where layers know of each other, or where a framework has a module for another run of nodes.
         """
         made: dict[tuple[str, ...], torch.nn.Module] = {}
-        for linear, neuron in network.linear_neurons:
+        for linear, neuron in network.neurons_behind("linear"):
             options, (inputs,) = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
             sizes = inputs, options["outputs"], options["bias"]
             spec = network.node(neuron).options["neuron"]
-            layer = self.native_layer(*sizes) if case.native else self.layer(spec, *sizes, case.construction)
-            made[linear, neuron] = layer
+            made[linear, neuron] = self.native_layer(*sizes) if case.native else self.layer(spec, *sizes, case.construction)
         return made
 
     def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":

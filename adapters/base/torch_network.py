@@ -25,8 +25,7 @@ class LinearNeuron(nn.Module):
         self.neuron = neuron
 
     def forward(self, x: Tensor) -> Tensor:
-        spikes: Tensor = self.neuron(self.linear(x))
-        return spikes
+        return self.neuron(self.linear(x))
 
 
 class Recurrent(TimeLoop):
@@ -53,8 +52,7 @@ class Merged(nn.Module):
         self.layer = layer
 
     def forward(self, x: Tensor) -> Tensor:
-        value: Tensor = self.layer(x.flatten(0, 1))
-        return value.unflatten(0, x.shape[:2])
+        return self.layer(x.flatten(0, 1)).unflatten(0, x.shape[:2])
 
 
 class Operation(nn.Module):

@@ -165,15 +165,12 @@ class TorchProgram(Program):
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
         """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an earlier call may hold them."""
-        norms = list(self.network.norms().values())
-        before = [dict(norm.named_buffers()) for norm in norms]
-        for norm, buffers in zip(norms, before, strict=True):
-            for name, buffer in buffers.items():
-                setattr(norm, name, buffer.clone())
+        buffers = [(norm, *named) for norm in self.network.norms().values() for named in norm.named_buffers()]
+        for norm, name, buffer in buffers:
+            setattr(norm, name, buffer.clone())
         yield
-        for norm, buffers in zip(norms, before, strict=True):
-            for name, buffer in buffers.items():
-                setattr(norm, name, buffer)
+        for norm, name, buffer in buffers:
+            setattr(norm, name, buffer)
 
     def compile_facts(self) -> dict[str, Any]:
         seconds = self.adapter.compile_seconds()

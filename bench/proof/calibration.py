@@ -32,7 +32,7 @@ def calibrate(case: Case, network: Network) -> dict[str, float]:
     for node in soft.nodes:
         own = oracle.exact(parameters, node)
         if node.kind != "neuron":
-            if node == soft.linear_before(last):
+            if node == soft.only_before(last, "linear"):
                 own = {name: array[:MOST_NEURONS] for name, array in own.items()}  # the rest is not looked at
             oracle.compute(result, node, own)
             result.pulls.clear()  # which hold the weights in float64

@@ -59,7 +59,7 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
     rows = np.arange(count) if rows is None else rows
     simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
     upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
-    linear = network.linear_before(neuron)
+    linear = network.only_before(neuron, "linear")
     if linear is None:
         return Problem(Network((len(rows),), (simple,)), {}, x[:, :, rows], other[:, :, rows], upstream)
     parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}}
@@ -70,7 +70,7 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
 
 def is_chain(network: Network) -> bool:
     """Whether the network is no more than layers, one after the other: a neuron that hands out spikes, behind a linear or not."""
-    names, layers = [node.name for node in network.nodes], {*network.neurons, *dict(network.linear_neurons)}
+    names, layers = [node.name for node in network.nodes], {*network.neurons, *dict(network.neurons_behind("linear"))}
     plain = not any(node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes)
     in_a_row = all(node.inputs == (before,) for node, before in zip(network.nodes, [INPUT, *names], strict=False))
     return plain and in_a_row and layers == set(names)

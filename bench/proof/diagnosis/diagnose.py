@@ -66,7 +66,7 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
     layers = []
     for neuron in network.neurons:
         node = network.node(neuron)
-        source = (network.linear_before(neuron) or node).inputs[0]
+        source = (network.only_before(neuron, "linear") or node).inputs[0]
         inputs = [_flat(run.values[source]) for run in (result, other)]
         if node.options["recurrent"]:
             recurrent = problem.parameters[neuron]["recurrent"].T.astype(np.float64)
