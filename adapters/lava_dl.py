@@ -93,7 +93,7 @@ class LavaDl(TorchAdapter):
         return self.compiling
 
     def neuron(self, spec, features):
-        return TimeLast(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
+        return time_last(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
 
     def layer(self, spec, inputs, outputs, bias, construction):
         scale, hook = (_scale(inputs), {}) if construction == "quantised" else (EXACT, {"pre_hook_fx": None})
@@ -101,7 +101,7 @@ class LavaDl(TorchAdapter):
         return _with_bias(dense(self.parameters_of(spec, scale), inputs, outputs, delay_shift=False, **hook), outputs, bias)
 
     def parameters(self, layer):
-        return layer.inner.synapse.weight, layer.inner.synapse.bias
+        return layer.lif.synapse.weight, layer.lif.synapse.bias
 
     def native(self, features):
         """block.cuba.Dense: weights of 8 bits, β = 0.9, θ = 0.09375, to zero unseen by backward, a step late, own surrogate.
@@ -110,19 +110,8 @@ class LavaDl(TorchAdapter):
         defaults of `slayer.block.cuba.Dense`, which cut the tutorial's threshold of 0.1 off at a multiple of 1/64. The surrogate
         is an exponential, 0.0053·exp(−|v − θ|/9.375). The decays are trained along. A bias is what our case adds.
         """
-        import torch
-
         slayer = self.prepared()
-
-        class Late(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.neuron = slayer.neuron.cuba.Neuron(**TUTORIAL)
-
-            def forward(self, currents):
-                return slayer.axon.delay(self.neuron(currents), 1)
-
-        return TimeLast(Late())
+        return time_last(slayer.neuron.cuba.Neuron(**TUTORIAL), lambda spikes: slayer.axon.delay(spikes, 1))
 
     def native_layer(self, inputs, outputs, bias):
         return _with_bias(self.prepared().block.cuba.Dense(TUTORIAL, inputs, outputs), outputs, bias)
@@ -152,7 +141,7 @@ def _with_bias(block, outputs: int, bias: bool):
 
     if bias:
         block.synapse.bias = torch.nn.Parameter(torch.zeros(outputs))
-    return TimeLast(block)
+    return time_last(block)
 
 
 def _scale(inputs: int) -> int:
@@ -160,17 +149,14 @@ def _scale(inputs: int) -> int:
     return 2 ** round(math.log2(32 * math.sqrt(inputs)))
 
 
-def TimeLast(inner):
-    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat inside."""
-    import torch
+def time_last(lif, change=None):
+    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat inside; `change` is done to them
+    before."""
+    from .base.time_loop import Uncut
 
-    class Module(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = inner
+    def spikes(lif, x):
+        spikes = lif(x.flatten(2).permute(1, 2, 0))
+        spikes = (spikes if change is None else change(spikes)).permute(2, 0, 1)
+        return spikes.unflatten(2, x.shape[2:]) if x.dim() > 3 else spikes
 
-        def forward(self, x):
-            spikes = self.inner(x.flatten(2).permute(1, 2, 0)).permute(2, 0, 1)
-            return spikes.unflatten(2, x.shape[2:]) if x.dim() > 3 else spikes
-
-    return Module()
+    return Uncut(lif, spikes)

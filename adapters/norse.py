@@ -64,21 +64,16 @@ class Norse(TorchAdapter):
         import torch
         from norse.torch import LIF, LIFBoxCell, LIFParameters, Lift
 
+        from .base.time_loop import Uncut
+
         if construction not in ("lif-box-cell", "lif"):
             return super().lif(spec, features, construction)
 
-        class Spikes(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                if construction == "lif-box-cell":
-                    self.lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
-                else:
-                    self.lif = LIF(LIFParameters(tau_syn_inv=torch.tensor(1.0), **common_parameters(spec)), dt=1.0)
-
-            def forward(self, currents):
-                return self.lif(currents)[0]
-
-        return Spikes()
+        if construction == "lif-box-cell":
+            lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
+        else:
+            lif = LIF(LIFParameters(tau_syn_inv=torch.tensor(1.0), **common_parameters(spec)), dt=1.0)
+        return Uncut(lif, lambda lif, currents: lif(currents)[0])
 
     def native(self, features):
         """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient, surrogate superspike.

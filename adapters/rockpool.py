@@ -111,19 +111,10 @@ def options(spec) -> dict:
 def from_rest(lif):
     """Currents (T, B, *features), flat inside, → spikes: after a call Rockpool keeps the state of the first batch item, for all
     items."""
-    import torch
+    from .base.time_loop import Uncut
 
-    class Spikes(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.lif = lif
+    def spikes(lif, currents):
+        lif.reset_state()
+        return lif(currents.flatten(2).transpose(0, 1))[0].transpose(0, 1).reshape(currents.shape)
 
-        @property
-        def state(self):
-            return self.lif.vmem
-
-        def forward(self, currents):
-            self.lif.reset_state()
-            return self.lif(currents.flatten(2).transpose(0, 1))[0].transpose(0, 1).reshape(currents.shape)
-
-    return Spikes()
+    return Uncut(lif, spikes, state="vmem")

@@ -36,24 +36,14 @@ class SpikingJellyCupy(SpikingJelly):
         return {"backend": "torch" if case.device == "cpu" else "cupy"}
 
     def loop(self, node):
-        """A module that starts from rest: the kernels' loop cannot be cut."""
-        import torch
+        from .base.time_loop import Uncut
 
-        class Spikes(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.lif = node
+        def spikes(node, currents):
+            node.backend = "cupy" if currents.is_cuda else "torch"
+            node.reset()
+            return node(currents)
 
-            @property
-            def state(self):
-                return self.lif.v
-
-            def forward(self, currents):
-                self.lif.backend = "cupy" if currents.is_cuda else "torch"
-                self.lif.reset()
-                return self.lif(currents)
-
-        return Spikes()
+        return Uncut(node, spikes, state="v")
 
     def surrogate(self, spec):
         if spec.surrogate != "superspike":

@@ -1,5 +1,7 @@
-"""Neurons that loop over time in Python, cut open so that the loop can be compiled in chunks or hold a linear layer."""
+"""Neurons that loop over time in Python, cut open so that the loop can be compiled in chunks or hold a linear layer; and those
+whose loop cannot be cut."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -49,3 +51,21 @@ class Stepwise(TimeLoop):
 
     def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
         return self.neuron.step(self.linear(current), state)
+
+
+class Uncut(torch.nn.Module):
+    """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's module `lif`.
+
+    `state` names the attribute of `lif` in which it keeps its state after a call, where it shows it.
+    """
+
+    def __init__(self, lif: torch.nn.Module, spikes: Callable[[Any, Tensor], Tensor], state: str | None = None) -> None:
+        super().__init__()
+        self.lif, self.spikes, self.state_name = lif, spikes, state
+
+    @property
+    def state(self) -> State:
+        return getattr(self.lif, self.state_name) if self.state_name else None
+
+    def forward(self, currents: Tensor) -> Tensor:
+        return self.spikes(self.lif, currents)
