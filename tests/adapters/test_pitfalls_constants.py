@@ -23,9 +23,9 @@ def test_2_the_same_spikes_with_another_gradient_are_rejected(name):
     right = adapter_of(name)
 
     class Attached(type(right)):
-        def neuron(self, spec, features):
+        def lif(self, spec, features, construction):
             reset = "soft" if name == "snntorch" else "hard"
-            return super().neuron(NeuronSpec(reset, detach_reset=reset == "soft"), features)
+            return super().lif(NeuronSpec(reset, detach_reset=reset == "soft"), features, construction)
 
     spec = NEURONS["soft" if name == "snntorch" else "hard"]
     case = Case(name, neuron=spec, neurons=61, time_steps=31, batch=3)

@@ -96,8 +96,8 @@ def test_17_a_sequence_scanned_over_its_batch_is_rejected(name):
     right = adapter_of(name)
 
     class Turned(type(right)):
-        def neuron(self, spec, features):
-            neuron = super().neuron(spec, features)
+        def lif(self, spec, features, construction):
+            neuron = super().lif(spec, features, construction)
             if name == "spyx":
                 return lambda currents: neuron(currents.swapaxes(0, 1)).swapaxes(0, 1)
 
