@@ -27,9 +27,7 @@ class SnnTorch(TorchAdapter):
         if spec.surrogate not in ("superspike", "atan") or spec.max_spikes > 1:
             return "offered here with the surrogates superspike and atan, one spike a step"
         if neuron := PARALLEL.get(case.construction):
-            if spec.reset != "none":
-                return f"{neuron} never resets"
-            return None
+            return None if spec.reset == "none" else f"{neuron} never resets"
         if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
             return f"Leaky has no reset {spec.reset!r} with this gradient"
         if spec.reset == "hard" and not spec.detach_reset:

@@ -204,7 +204,7 @@ class MemoryProbe(Protocol):
         """(bytes in use at reset, most bytes in use since, most bytes held by the allocator)."""
 
 
-class Program(ABC):
+class Program(Protocol):
     """One network on one device, as the worker drives it. Calls may return before the work is done; `wait` waits."""
 
     device_clock: str = "process"
@@ -214,45 +214,35 @@ class Program(ABC):
     """Whether a forward's result holds the spikes of every neuron. False while memory is weighed: who trains a network asks for
     the last ones only, and a framework may not need the others."""
 
-    @abstractmethod
     def load(self, parameters: Parameters) -> None:
         """Set all parameters of the network, and running statistics to mean 0 and variance 1."""
 
-    @abstractmethod
     def put_input(self, array: Array) -> Any:
         """Move a float32 input (T, B, *features) to the device in the case's precision; an input of currents is scaled here."""
 
-    @abstractmethod
     def put_upstream(self, array: Array, result: Any) -> Any:
         """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of
         `result`'s output."""
 
-    @abstractmethod
     def forward(self, x: Any) -> Any:
         """Compute the network, everything kept that backward needs. The result goes to `wait`, `spikes` and `backward`."""
 
-    @abstractmethod
     def backward(self, result: Any, upstream: Any) -> Any:
         """Fresh gradients of the parameters and (if the case says so) of the input."""
 
-    @abstractmethod
     def inference(self, x: Any) -> Any:
         """Compute the same as forward, nothing kept. What it leaves of running statistics is not judged."""
 
-    @abstractmethod
     def step(self, x: Any, upstream: Any) -> Any:
         """Forward, backward and an SGD update with learning rate 0."""
 
-    @abstractmethod
     def wait(self, result: Any) -> None:
         """Return once everything in `result` is computed."""
 
-    @abstractmethod
     def spikes(self, result: Any) -> dict[str, Array]:
         """Spikes as new float32 arrays (T, B, *features) by neuron: of all for a forward's result, of those that an inference
         hands out, the last at least."""
 
-    @abstractmethod
     def output(self, result: Any) -> Array:
         """The value of the network's last node as a new float32 array."""
 
@@ -260,7 +250,6 @@ class Program(ABC):
         """Running `mean` and `variance` (C,) of every norm, by node, as new float32 arrays."""
         return {}
 
-    @abstractmethod
     def gradients(self, result: Any) -> Gradients:
         """What `backward` gave, as new arrays, scale factors undone."""
 
@@ -268,19 +257,15 @@ class Program(ABC):
         """Forget gradients of earlier calls, outside the clock."""
         return
 
-    @abstractmethod
     def argument_bytes(self) -> int:
         """Bytes of the parameters on the device."""
 
-    @abstractmethod
     def result_bytes(self, result: Any) -> int:
         """Bytes of what a call handed back: the output of a forward, gradients of a backward."""
 
-    @abstractmethod
     def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         """A function that multiplies (rows, inner) by (inner, columns) once and waits; for measuring ceilings."""
 
-    @abstractmethod
     def copy(self, count: int) -> Callable[[], object]:
         """A function that copies `count` float32 numbers once and waits; for measuring ceilings."""
 

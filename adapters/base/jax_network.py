@@ -14,10 +14,7 @@ Value = Any
 """A JAX array (T, B, *features)."""
 
 Own = dict[str, Any]
-"""The parameters of one node, by name."""
-
-Statistics = dict[str, dict[str, Any]]
-"""Running `mean` and `variance` (C,) by norm."""
+"""The parameters of one node by name, or the running `mean` and `variance` (C,) of a norm."""
 
 
 class JaxNetwork:
@@ -28,8 +25,8 @@ class JaxNetwork:
         self.parts = tuple(self._parts())
 
     def __call__(
-        self, parameters: dict[str, Own], statistics: Statistics, x: Value
-    ) -> tuple[Value, dict[str, Value], Statistics]:
+        self, parameters: dict[str, Own], statistics: dict[str, Own], x: Value
+    ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
         """(value of the last node, spikes by neuron, running statistics after the call)."""
         values, borders, after = {INPUT: x}, {}, dict(statistics)
         for node, source, function in self.parts:

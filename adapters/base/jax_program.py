@@ -10,7 +10,7 @@ import numpy as np
 
 from .case import Case
 from .contract import Array, Gradients, MemoryProbe, Parameters, Program
-from .jax_network import JaxNetwork, Own, Statistics, Value
+from .jax_network import JaxNetwork, Own, Value
 from .network import INPUT, Network
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
@@ -42,7 +42,7 @@ class JaxProgram(Program):
         self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
         self.scales = network.scales(self.network.scale)
         self.parameters: dict[str, Own] = {}
-        self.running: Statistics = {}
+        self.running: dict[str, Own] = {}
         self.compiling = XlaClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
@@ -80,18 +80,18 @@ class JaxProgram(Program):
 
     # -- traced functions ------------------------------------------------------------------------------------
 
-    def _outcome(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[Value, tuple[Any, ...]]:
+    def _outcome(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Value, tuple[Any, ...]]:
         """The output, and (spikes by neuron, the output again if it is other than spikes, running statistics after)."""
         output, borders, running = self.network(parameters, running, x)
         return output, (borders, None if self.spikes_are_output else output, running)
 
-    def _vjp(self, parameters: dict[str, Own], running: Statistics, x: Value) -> Any:
+    def _vjp(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> Any:
         """(output, pullback, what `_outcome` has besides)."""
         if self.case.input_grad:
             return jax.vjp(lambda p, x: self._outcome(p, running, x), parameters, x, has_aux=True)
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
-    def _forward_and_residuals(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[Any, ...]:
+    def _forward_and_residuals(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Any, ...]:
         """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes.
 
         XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity
@@ -110,14 +110,14 @@ class JaxProgram(Program):
         return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
 
     def _train(
-        self, parameters: dict[str, Own], running: Statistics, x: Value, upstream: Value, learning_rate: Value
+        self, parameters: dict[str, Own], running: dict[str, Own], x: Value, upstream: Value, learning_rate: Value
     ) -> tuple[Any, ...]:
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         gradients = pullback(upstream)
         updated = jax.tree_util.tree_map(lambda p, g: p - (learning_rate * g).astype(p.dtype), parameters, gradients[0])
         return borders, value, running, updated, gradients[1:]
 
-    def _infer(self, parameters: dict[str, Own], running: Statistics, x: Value) -> tuple[dict[str, Value], Value | None]:
+    def _infer(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[dict[str, Value], Value | None]:
         """Spikes of the last neuron, and the output if it is something else."""
         _, (borders, value, _) = self._outcome(parameters, running, x)
         return {self.neurons[-1]: borders[self.neurons[-1]]}, value

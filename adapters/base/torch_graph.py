@@ -109,10 +109,6 @@ class GraphProgram(TorchProgram):
             leaf.grad = gradient
         return result
 
-    def held_bytes(self) -> int:
-        """What the forward whose result somebody holds keeps for its backward."""
-        return self.graphs["forward"].kept_bytes if self.held() is not None else 0
-
 
 class Captured:
     """`work` as a graph: `replay` does it again, on the same memory; `outputs` are what it returned while it was captured.
@@ -129,11 +125,12 @@ class Captured:
                 warm_up()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
+        graph = torch.cuda.CUDAGraph()
+        self.replay = graph.replay
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         try:
-            with torch.cuda.graph(self.graph, pool=pool):
+            with torch.cuda.graph(graph, pool=pool):
                 self.outputs = work()
         except torch.cuda.OutOfMemoryError:
             raise
@@ -141,9 +138,6 @@ class Captured:
             raise Unsupported(f"cannot be captured as a CUDA graph: {str(error).splitlines()[0]}") from error
         self.peak_bytes = torch.cuda.max_memory_allocated() - before
         self.kept_bytes = torch.cuda.memory_allocated() - before
-
-    def replay(self) -> None:
-        self.graph.replay()
 
 
 class GraphMemory:
@@ -155,7 +149,8 @@ class GraphMemory:
         self.program = program
 
     def reset(self) -> None:
-        self.before = self.program.held_bytes()
+        forward_held = self.program.held() is not None
+        self.before = self.program.graphs["forward"].kept_bytes if forward_held else 0
 
     def peak(self) -> tuple[int, int, int]:
         """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes held by the allocator)."""

@@ -236,7 +236,6 @@ class CudaMemory:
         self.before = torch.cuda.memory_allocated(self.device)
 
     def peak(self) -> tuple[int, int, int]:
-        """(bytes in use at reset, most bytes in use since, most bytes held by the allocator since)."""
         torch.cuda.synchronize(self.device)
         return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
 
