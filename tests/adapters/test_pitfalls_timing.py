@@ -39,7 +39,7 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
 
 def test_13_each_round_of_a_case_is_a_process_of_its_own(snnbench):
     """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift over a session."""
-    ended = snnbench.run(snnbench.config(["telling"], ["process.py:Telling"], measure="rounds = 3"))
+    ended = snnbench.run(snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="rounds = 3"))
     processes = {record["facts"]["backend"] for record in ended.records}
     assert len(ended.records) == len(processes) == 3, ended.stderr
 
@@ -93,7 +93,7 @@ def test_16_torch_gets_the_threads_of_the_case_and_no_more(name):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else True, reason="needs two cores")
 def test_16_a_worker_is_bound_to_the_cores_of_the_case(snnbench):
     """Thread variables do not bind XLA's threads; the kernel does."""
-    ended = snnbench.run(snnbench.config(["cores"], ["process.py:Cores"]))
+    ended = snnbench.run(snnbench.config(["reports-cores"], ["process.py:ReportsCores"]))
     assert ended.record("cores")["facts"]["backend"].startswith("1 of "), ended.stderr
     variables = ended.record("cores")["environment"]["variables"]
     assert {variables[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"1"}

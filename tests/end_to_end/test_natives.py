@@ -1,6 +1,6 @@
 """Native neurons from the command line: measured in a table of their own beside ranked ones, a wrong one named."""
 
-from support.paths import FAULTY
+from support.paths import WRONG
 
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
@@ -8,9 +8,11 @@ from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
 from snnbench.report.tables.markdown import markdown_text
 
+NATIVES = WRONG / "natives.py"
+
 
 def test_a_run_measures_natives_and_ranks_none(snnbench):
-    config = snnbench.config(["right-native", "torch"], ["natives.py:Right"], measure="rounds = 2")
+    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure="rounds = 2")
     ended = snnbench.run(config, "--set", "grid.neuron=native")
     assert ended.exit_code == 0, ended.stderr
     row, other = (next(row for row in ended.rows if row["framework"] == name) for name in ("right-native", "torch"))
@@ -33,7 +35,7 @@ def test_a_run_measures_natives_and_ranks_none(snnbench):
 
 
 def test_a_wrong_native_ends_a_run_with_4_and_is_named(snnbench):
-    config = snnbench.config(["carried-over", "silent-native"], ["natives.py:CarriedOver", "natives.py:Silent"])
+    config = snnbench.config(["carried-over", "silent-native"], [f"{NATIVES}:CarriedOver", f"{NATIVES}:Silent"])
     ended = snnbench.run(config, "--set", "grid.neuron=native")
     assert ended.exit_code == 4
     wrong, silent = ended.record("carried-over"), ended.record("silent-native")
@@ -44,7 +46,7 @@ def test_a_wrong_native_ends_a_run_with_4_and_is_named(snnbench):
 
 
 def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
-    config = snnbench.config(["right-native", "torch"], ["natives.py:Right"])
+    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"])
     ended = snnbench.run(config, "--set", 'grid.neuron=["native", "soft"]')
     rows = rows_of([Record.model_validate(record) for record in ended.records])
     assert {(row.case.framework, row.case.neuron.label()): row.rank for row in rows if row.status == "ok"} == {
@@ -58,9 +60,9 @@ def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
 
 def test_check_says_what_it_showed(snnbench):
     given = ["--neurons", 31, "--time-steps", 41, "--batch", 3, "--neuron", "native"]
-    ended = snnbench("check", "--adapter", FAULTY / "natives.py:Right", *given)
+    ended = snnbench("check", "--adapter", f"{NATIVES}:Right", *given)
     assert ended.exit_code == 0, ended.stderr
     assert "right time axis" in ended.stdout and "same network" not in ended.stdout
-    ended = snnbench("check", "--adapter", FAULTY / "natives.py:Pointwise", *given)
+    ended = snnbench("check", "--adapter", f"{NATIVES}:Pointwise", *given)
     assert ended.exit_code == 4
     assert "has no memory" in ended.stdout

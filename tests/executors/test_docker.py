@@ -74,9 +74,14 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
 
 @pytest.mark.engine
 def test_what_a_worker_finds_around_it(snnbench, client):
-    config = contained(snnbench, ["telling", "forking"], ["contained.py:Telling", "contained.py:Forking"], container="pids = 40")
+    config = contained(
+        snnbench,
+        ["reports-container", "forking"],
+        ["contained.py:ReportsContainer", "contained.py:Forking"],
+        container="pids = 40",
+    )
     ended = snnbench.run(config, "--executor", "docker")
-    seen = json.loads(ended.record("telling")["reason"].removeprefix("RuntimeError: "))
+    seen = json.loads(ended.record("reports-container")["reason"].removeprefix("RuntimeError: "))
     assert seen == {
         "root_writable": False,
         "interfaces": ["lo"],

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from support.networks import workload_of
-from support.paths import FAULTY
+from support.paths import WRONG
 from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import registry
@@ -48,7 +48,7 @@ def case_of(name, **changes):
 
 
 def planted(name, **changes):
-    adapter = registry.load(f"{FAULTY / 'natives.py'}:{name}")
+    adapter = registry.load(f"{WRONG / 'natives.py'}:{name}")
     case = case_of(adapter.name, **changes)
     assert refusal_of(adapter, case) is None
     return proof_of(adapter, case)
@@ -107,7 +107,7 @@ class Unsteady:
 
 @pytest.mark.parametrize(("changed", "passed"), [(2, True), (60, False)])
 def test_a_thousandth_may_differ_only_where_a_repeated_call_does(changed, passed):
-    adapter = registry.load(f"{FAULTY / 'natives.py'}:Right")
+    adapter = registry.load(f"{WRONG / 'natives.py'}:Right")
     case = case_of(adapter.name)
     program, problem = loaded(adapter, workload_of(case).small_case(case))
     problem, _ = excited(program, problem)

@@ -1,4 +1,4 @@
-"""A right network that keeps something where compilers keep what they compile, and notes what it finds there."""
+"""A right network that creates the cache folders of the compilers, and notes whether they were there before."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Adapters that compute the right thing and leave something behind, or hand it out too early."""
+"""Right networks that print megabytes, leave processes behind, or hand out spikes before they are computed."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import numpy as np
 from numpy_network import NumpyNetwork, NumpyProgram, notes
 
 
-class NoisyProgram(NumpyProgram):
+class PrintingProgram(NumpyProgram):
     def load(self, parameters):
         super().load(parameters)
         for stream in (sys.stdout, sys.stderr):
@@ -18,7 +18,7 @@ class NoisyProgram(NumpyProgram):
 
 class PrintsMegabytes(NumpyNetwork):
     name = "prints-megabytes"
-    program_class = NoisyProgram
+    program_class = PrintingProgram
 
 
 class ForkingProgram(NumpyProgram):
@@ -54,6 +54,7 @@ class LeavesADaemon(NumpyNetwork):
 
 
 def handed_out_early(result):
+    """The result with zeros for spikes, which a thread overwrites with the right ones 0.1 s later."""
     name, ready = list(result.borders.items())[-1]
     result.borders[name] = np.zeros_like(ready)
     threading.Timer(0.1, np.copyto, (result.borders[name], ready)).start()
@@ -66,23 +67,20 @@ class EarlyProgram(NumpyProgram):
 
 
 class ReturnsEarly(NumpyNetwork):
-    """Hands out spikes that a thread writes later, and has nothing to wait for."""
+    """Hands out spikes that a thread writes later, and `wait` does not wait for it."""
 
     name = "returns-early"
     program_class = EarlyProgram
 
 
-class EarlyLaterProgram(NumpyProgram):
-    calls = 0
-
+class EarlyWhenTimedProgram(NumpyProgram):
     def forward(self, x):
-        self.calls += 1
         result = super().forward(x)
-        return result if self.calls < 12 else handed_out_early(result)
+        return result if self.count("forward") < 12 else handed_out_early(result)
 
 
 class ReturnsEarlyWhenTimed(NumpyNetwork):
-    """Behaves as long as it is being proved."""
+    """Is right while it is being proved."""
 
     name = "returns-early-when-timed"
-    program_class = EarlyLaterProgram
+    program_class = EarlyWhenTimedProgram

@@ -1,4 +1,4 @@
-"""Adapters that show what holds them: what a container allows, and what becomes of one that is full."""
+"""Adapters that report what a container allows them, or use up its memory or its processes."""
 
 import json
 import mmap
@@ -10,16 +10,16 @@ from pathlib import Path
 from numpy_network import NumpyNetwork, NumpyProgram
 
 
-class TellingProgram(NumpyProgram):
+class ReportsContainerProgram(NumpyProgram):
     def forward(self, x):
         raise RuntimeError(json.dumps(surroundings()))
 
 
-class Telling(NumpyNetwork):
-    """Fails with what it saw around it."""
+class ReportsContainer(NumpyNetwork):
+    """Raises an error whose text is what it sees of its container."""
 
-    name = "telling"
-    program_class = TellingProgram
+    name = "reports-container"
+    program_class = ReportsContainerProgram
 
 
 def surroundings() -> dict:
@@ -45,7 +45,7 @@ def _writes(folder: str) -> bool:
 
 class FullProgram(NumpyProgram):
     def forward(self, x):
-        """Shared memory, which no limit of a process counts."""
+        """Fills 1 GiB of shared memory, which no limit of a process counts."""
         size = 1 << 30
         with mmap.mmap(-1, size) as memory:
             for page in range(0, size, 4096):
@@ -60,7 +60,7 @@ class Full(NumpyNetwork):
 
 class ForkingProgram(NumpyProgram):
     def forward(self, x):
-        """As many children as there may be."""
+        """Starts child processes until it may not."""
         for _ in range(1000):
             if not os.fork():
                 signal.pause()

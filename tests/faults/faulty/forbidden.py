@@ -1,4 +1,4 @@
-"""Adapters that try what a worker may not, and swallow the refusal."""
+"""Adapters that start pip or open a connection, which a worker may not do, and swallow the refusal."""
 
 import socket
 import subprocess
@@ -20,7 +20,7 @@ class StartsPip(NumpyNetwork):
     program_class = PipProgram
 
 
-class NetworkProgram(NumpyProgram):
+class ConnectingProgram(NumpyProgram):
     def inference(self, x):
         with suppress(Exception), socket.socket() as connection:
             connection.connect(("192.0.2.1", 80))
@@ -29,4 +29,4 @@ class NetworkProgram(NumpyProgram):
 
 class CallsHome(NumpyNetwork):
     name = "calls-home"
-    program_class = NetworkProgram
+    program_class = ConnectingProgram

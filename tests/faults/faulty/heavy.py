@@ -1,4 +1,4 @@
-"""Right networks that also take known amounts of memory, touched and given back, in one phase each."""
+"""Right networks that take a known amount of memory in each phase and give it back."""
 
 import numpy as np
 from numpy_network import NumpyNetwork, NumpyProgram
@@ -8,6 +8,7 @@ FORWARD, BACKWARD, STEP, INFERENCE = 256 * MIB, 160 * MIB, 224 * MIB, 192 * MIB
 
 
 def touched(size):
+    """Bytes that are written, so that they count as memory in use."""
     return np.ones(size, np.uint8)
 
 
@@ -35,7 +36,7 @@ class Heavy(NumpyNetwork):
 
 
 class KeepingProgram(NumpyProgram):
-    """Keeps FORWARD bytes with the result until it is dropped, as a graph does."""
+    """Keeps FORWARD bytes with the result of a forward, as a graph of gradients does."""
 
     def forward(self, x):
         result = super().forward(x)

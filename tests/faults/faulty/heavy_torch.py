@@ -1,4 +1,4 @@
-"""The plain torch loop that also takes known amounts of memory in forward and in backward."""
+"""The plain torch loop, with a known amount of memory more in forward and in backward."""
 
 import torch
 
@@ -8,11 +8,11 @@ MIB = 1 << 20
 FORWARD, BACKWARD = 128 * MIB, 160 * MIB
 
 
-class Weight(torch.autograd.Function):
+class TakesMemory(torch.autograd.Function):
     @staticmethod
     def forward(ctx, spikes):
         passing = torch.ones(FORWARD, dtype=torch.uint8)
-        result = spikes.clone()  # lies after it: what backward takes does not fit where it was
+        result = spikes.clone()  # allocated behind `passing`, so that what backward takes does not fit into the gap
         del passing
         return result
 
@@ -30,6 +30,6 @@ class HeavyTorch(TorchLoop):
 
         class Heavy(torch.nn.Module):
             def forward(self, currents):
-                return Weight.apply(right(currents))
+                return TakesMemory.apply(right(currents))
 
         return Heavy()

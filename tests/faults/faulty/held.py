@@ -1,4 +1,4 @@
-"""A right network that stands still for as long as its test says so."""
+"""A right network that does not end loading while its test holds it by a file."""
 
 import signal
 

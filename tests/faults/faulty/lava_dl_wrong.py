@@ -1,10 +1,10 @@
-"""lava-dl as one gets it wrong: what its blocks do unless they are told not to."""
+"""lava-dl with defaults of its blocks that change the neuron."""
 
 from snnbench.adapters.lava_dl import LavaDl, _with_bias
 
 
 class EightBits(LavaDl):
-    """`pre_hook_fx` is not the same as absent when it is None."""
+    """Leaves `pre_hook_fx` out, and so rounds weights to 8 bits; with None it would not."""
 
     def layer(self, spec, inputs, outputs, bias, construction):
         parameters = {**self.parameters_of(spec), "scale": 64}
@@ -12,13 +12,15 @@ class EightBits(LavaDl):
 
 
 class Late(LavaDl):
+    """Leaves `delay_shift` out, and so hands out spikes one step late."""
+
     def layer(self, spec, inputs, outputs, bias, construction):
         block = self.prepared(spec).block.cuba.Dense(self.parameters_of(spec), inputs, outputs, pre_hook_fx=None)
         return _with_bias(block, outputs, bias)
 
 
 class Rounded(LavaDl):
-    """Its reset and its spike by two roundings of one potential."""
+    """Offers bf16, in which spike and reset depend on two roundings of one potential."""
 
     def supports(self, case):
         return None

@@ -1,6 +1,7 @@
-"""A right network in NumPy, float64 inside: what the faulty adapters beside it derive from. Imports no framework."""
+"""A right network in NumPy, in float64, from which the faulty adapters in this folder derive. It imports no framework."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from snnbench.kernels.surrogates import derivative
 
 
 def notes() -> Path:
-    """A folder in which an adapter and its test leave each other notes."""
+    """The folder through which an adapter and its test exchange files."""
     return Path(os.environ["SNNBENCH_TEST_NOTES"])
 
 
@@ -31,10 +32,16 @@ class Result:
 
 
 class NumpyProgram(Program):
-    """Chains of linears and neurons."""
+    """A chain of linears and neurons."""
 
     def __init__(self, case, network):
         self.case, self.network, self.spec = case, network, case.neuron
+        self.calls = Counter()
+
+    def count(self, method):
+        """The number of this call of `method`, the first being 1."""
+        self.calls[method] += 1
+        return self.calls[method]
 
     def load(self, parameters):
         self.parameters = {

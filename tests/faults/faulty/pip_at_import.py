@@ -1,4 +1,4 @@
-"""Runs pip when imported, as samna's stub on PyPI does, and goes on as if nothing had happened."""
+"""Runs pip when it is imported, as the stub of samna on PyPI does, and ignores what comes of it."""
 
 import os
 from contextlib import suppress

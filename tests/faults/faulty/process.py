@@ -1,25 +1,25 @@
-"""Not wrong: tells which process it runs in, and on how many cores."""
+"""Right networks that report the process they run in, or its cores, as their backend."""
 
 import os
 
 from numpy_network import NumpyNetwork, NumpyProgram
 
 
-class TellingProgram(NumpyProgram):
+class ReportsProcessProgram(NumpyProgram):
     def facts(self, result):
         return {"backend": f"process {os.getpid()}"}
 
 
-class Telling(NumpyNetwork):
-    name = "telling"
-    program_class = TellingProgram
+class ReportsProcess(NumpyNetwork):
+    name = "reports-process"
+    program_class = ReportsProcessProgram
 
 
-class CoresProgram(NumpyProgram):
+class ReportsCoresProgram(NumpyProgram):
     def facts(self, result):
         return {"backend": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"}
 
 
-class Cores(NumpyNetwork):
-    name = "cores"
-    program_class = CoresProgram
+class ReportsCores(NumpyNetwork):
+    name = "reports-cores"
+    program_class = ReportsCoresProgram

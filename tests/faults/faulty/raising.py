@@ -1,4 +1,4 @@
-"""Adapters that raise: where a framework's own mistakes show."""
+"""Adapters that raise, each in another part of a case, as frameworks do."""
 
 import numpy as np
 from numpy_network import NumpyNetwork, NumpyProgram
@@ -19,7 +19,7 @@ class BuildRaises(NumpyNetwork):
 
 
 class RefusesLate(NumpyNetwork):
-    """Finds out only while building that it cannot."""
+    """Refuses a case only when it builds the network."""
 
     name = "refuses-late"
 
@@ -28,7 +28,7 @@ class RefusesLate(NumpyNetwork):
 
 
 class SupportsIsTrue(NumpyNetwork):
-    """Mistakes `supports` for a yes or no."""
+    """Returns True from `supports`, which must return a reason or None."""
 
     name = "supports-is-true"
 
@@ -75,7 +75,7 @@ class TightProgram(NumpyProgram):
 
 
 class BackwardDoesNotFit(NumpyNetwork):
-    """Right, but its backward needs more memory than there is above 97 neurons."""
+    """Its backward runs out of memory above 97 neurons."""
 
     name = "backward-does-not-fit"
     program_class = TightProgram

@@ -12,34 +12,37 @@ class DecayOff(TorchLoop):
     name = "wrong-decay-off"
 
     def neuron(self, spec, features):
-        return super().neuron(replace(spec, decay=0.9995 * spec.decay), features)
+        return super().neuron(self.changed(spec), features)
+
+    def changed(self, spec):
+        return replace(spec, decay=0.9995 * spec.decay)
 
 
-class DecayOffABit(TorchLoop):
+class DecayOffABit(DecayOff):
     """Uses a decay that is 0.001 % too small: too little to change a spike, enough to change gradients."""
 
     name = "wrong-decay-off-a-bit"
 
-    def neuron(self, spec, features):
-        return super().neuron(replace(spec, decay=0.99999 * spec.decay), features)
+    def changed(self, spec):
+        return replace(spec, decay=0.99999 * spec.decay)
 
 
-class ThresholdOff(TorchLoop):
+class ThresholdOff(DecayOff):
     """Uses a threshold that is 0.1 % too large."""
 
     name = "wrong-threshold-off"
 
-    def neuron(self, spec, features):
-        return super().neuron(replace(spec, threshold=1.001 * spec.threshold), features)
+    def changed(self, spec):
+        return replace(spec, threshold=1.001 * spec.threshold)
 
 
-class OtherReset(TorchLoop):
+class OtherReset(DecayOff):
     """Resets in another way."""
 
     name = "wrong-other-reset"
 
-    def neuron(self, spec, features):
-        return super().neuron(spec.with_reset({"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset]), features)
+    def changed(self, spec):
+        return spec.with_reset({"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset])
 
 
 class NoBias(TorchLoop):

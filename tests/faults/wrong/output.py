@@ -5,19 +5,9 @@ import threading
 import torch
 
 from snnbench.adapters import torch_spike
+from snnbench.adapters.base.time_loop import Uncut
 from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
-
-
-class Around(torch.nn.Module):
-    """The right neuron with something done to its spikes (T, B, N)."""
-
-    def __init__(self, right, around):
-        super().__init__()
-        self.right, self.around = right, around
-
-    def forward(self, currents):
-        return self.around(self.right(currents))
 
 
 class Silent(TorchLoop):
@@ -26,7 +16,7 @@ class Silent(TorchLoop):
     name = "wrong-silent"
 
     def neuron(self, spec, features):
-        return Around(super().neuron(spec, features), self.around)
+        return Uncut(super().neuron(spec, features), lambda right, currents: self.around(right(currents)))
 
     @staticmethod
     def around(spikes):
@@ -135,13 +125,10 @@ class Counts(torch.nn.Module):
         return torch.stack(shown)
 
 
-class Asynchronous(TorchLoop):
+class Asynchronous(Silent):
     """Returns before a thread has written the spikes, 50 ms later, and `wait` does not wait for it."""
 
     name = "wrong-asynchronous"
-
-    def neuron(self, spec, features):
-        return Around(super().neuron(spec, features), self.around)
 
     @staticmethod
     def around(spikes):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from state import FromState
+from state import FromState, carried
 
 from snnbench.adapters.base.torch_program import TorchProgram
 from snnbench.adapters.torch_loop import TorchLoop
@@ -42,8 +42,7 @@ class SecondCarriesOver(TorchLoop):
 
     def modules(self, case, network):
         modules = super().modules(case, network)
-        start = lambda after: 0.0 if after is None else after
-        modules[SECOND].neuron = FromState(case.neuron, modules[SECOND].neuron, start)
+        modules[SECOND].neuron = FromState(case.neuron, modules[SECOND].neuron, carried(1.0))
         return modules
 
 

@@ -26,33 +26,33 @@ class FromState(torch.nn.Module):
         return after
 
 
+def carried(share):
+    """The start of a call: this share of the potential after the previous one."""
+    return lambda after: 0.0 if after is None else share * after
+
+
 class CarriedOver(TorchLoop):
     """Goes on from the state in which the previous call ended."""
 
     name = "wrong-carried-over"
-    share = 1.0
+    start = staticmethod(carried(1.0))
 
     def neuron(self, spec, features):
         return FromState(spec, super().neuron(spec, features), self.start)
-
-    def start(self, after):
-        return 0.0 if after is None else self.share * after
 
 
 class CarriedALittle(CarriedOver):
     """Keeps one hundredth of the state in which the previous call ended."""
 
     name = "wrong-carried-a-little"
-    share = 0.01
+    start = staticmethod(carried(0.01))
 
 
 class StartsAbove(CarriedOver):
     """Starts every call from a potential of 0.01."""
 
     name = "wrong-starts-above"
-
-    def start(self, after):
-        return 0.01
+    start = staticmethod(lambda after: 0.01)
 
 
 class FirstAnswerAgain(TorchLoop):

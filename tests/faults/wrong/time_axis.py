@@ -1,19 +1,10 @@
 """Adapters that get time or the batch axis wrong. Each wraps the right loop; every class says what is wrong with it."""
 
 import torch
+from around import batch_scanned, items_mix, looks_ahead, pointwise
 
+from snnbench.adapters.base.time_loop import Uncut
 from snnbench.adapters.torch_loop import TorchLoop
-
-
-class Around(torch.nn.Module):
-    """The right neuron with something done to its currents (T, B, N) or its spikes."""
-
-    def __init__(self, right, around):
-        super().__init__()
-        self.right, self.around = right, around
-
-    def forward(self, currents):
-        return self.around(self.right, currents)
 
 
 class Late(TorchLoop):
@@ -22,7 +13,7 @@ class Late(TorchLoop):
     name = "wrong-late"
 
     def neuron(self, spec, features):
-        return Around(super().neuron(spec, features), self.around)
+        return Uncut(super().neuron(spec, features), self.around)
 
     @staticmethod
     def around(right, currents):
@@ -44,10 +35,7 @@ class BatchScanned(Late):
     """Scans the batch axis as if it were time."""
 
     name = "wrong-batch-scanned"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents.transpose(0, 1)).transpose(0, 1)
+    around = staticmethod(batch_scanned)
 
 
 class Reshaped(Late):
@@ -65,10 +53,7 @@ class Pointwise(Late):
     """Treats every step as the first: no memory."""
 
     name = "wrong-pointwise"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents.flatten(0, 1).unsqueeze(0)).reshape(currents.shape)
+    around = staticmethod(pointwise)
 
 
 class Reversed(Late):
@@ -85,20 +70,14 @@ class LooksAhead(Late):
     """Adds a thousandth of the next step's current."""
 
     name = "wrong-looks-ahead"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents + 1e-3 * torch.cat([currents[1:], torch.zeros_like(currents[:1])]))
+    around = staticmethod(looks_ahead(1e-3))
 
 
 class ItemsMix(Late):
     """Adds a hundredth of the mean current of the batch."""
 
     name = "wrong-items-mix"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents + 1e-2 * currents.mean(1, keepdim=True))
+    around = staticmethod(items_mix(1e-2))
 
 
 class FirstStepsOnly(Late):

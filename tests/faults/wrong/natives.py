@@ -1,8 +1,11 @@
-"""Native neurons with one fault each, which no oracle can find. `Right` has none; every other class says what is wrong."""
+"""Native neurons with one fault each, which no oracle can show. Every class but `Right` says what is wrong with it."""
 
 import torch
+from around import batch_scanned, items_mix, looks_ahead, next_step, pointwise
+from state import FromState, Remembers, carried
 
 from snnbench.adapters import TimeLoop, TorchAdapter, torch_spike
+from snnbench.adapters.base.time_loop import Uncut
 from snnbench.kernels.spec import NeuronSpec
 
 SPEC = NeuronSpec(decay=0.8, surrogate="atan")
@@ -29,55 +32,29 @@ class Right(TorchAdapter):
 
         Source: this file.
         """
-        return Around(Loop(), self.around)
+        return Uncut(Loop(), self.around)
 
     @staticmethod
     def around(right, currents):
         return right(currents)
 
 
-class Around(torch.nn.Module):
-    """A neuron with something done to its currents or spikes; `remembered` survives a call."""
-
-    def __init__(self, right, around):
-        super().__init__()
-        self.right, self.around, self.remembered = right, around, None
-
-    def forward(self, currents):
-        return self.around(self.right if not hasattr(self.around, "keeps") else self, currents)
-
-
-def keeps(around):
-    """Gives `around` the module that survives calls instead of the neuron in it."""
-    around.keeps = True
-    return around
-
-
 class CarriedOver(Right):
     """Goes on from the state in which the previous call ended."""
 
     name = "carried-over"
-    share = 1.0
+    start = staticmethod(carried(1.0))
 
     def native(self, features):
         """Loop."""
-        share = self.share
-
-        @keeps
-        def around(module, currents):
-            start = None if module.remembered is None else share * module.remembered
-            spikes, state = module.right.scan(currents, start)
-            module.remembered = state.detach()
-            return spikes
-
-        return Around(Loop(), around)
+        return FromState(SPEC, super().native(features), self.start)
 
 
 class CarriedALittle(CarriedOver):
     """Keeps one hundredth of the state, too little to move many spikes."""
 
     name = "carried-a-little"
-    share = 0.01
+    start = staticmethod(carried(0.01))
 
 
 class GraphKept(Right):
@@ -87,14 +64,15 @@ class GraphKept(Right):
 
     def native(self, features):
         """Loop."""
+        return KeepsGraph()
 
-        @keeps
-        def around(module, currents):
-            spikes, state = module.right.scan(currents, None if module.remembered is None else 0 * module.remembered)
-            module.remembered = state
-            return spikes
 
-        return Around(Loop(), around)
+class KeepsGraph(Loop):
+    last = None
+
+    def forward(self, currents):
+        spikes, self.last = self.scan(currents, None if self.last is None else 0 * self.last)
+        return spikes
 
 
 class FirstAnswerAgain(Right):
@@ -104,14 +82,7 @@ class FirstAnswerAgain(Right):
 
     def native(self, features):
         """Loop."""
-
-        @keeps
-        def around(module, currents):
-            if module.remembered is None or module.remembered.shape != currents.shape:
-                module.remembered = module.right(currents).detach()
-            return module.remembered + 0 * currents
-
-        return Around(Loop(), around)
+        return Remembers(super().native(features))
 
 
 class LooksAhead(Right):
@@ -121,57 +92,42 @@ class LooksAhead(Right):
 
     @staticmethod
     def around(right, currents):
-        return right(torch.cat([currents[1:], torch.zeros_like(currents[:1])]))
+        return right(next_step(currents))
 
 
 class LooksAheadALittle(Right):
     """Adds a millionth of the next step's current, which moves no spike."""
 
     name = "looks-ahead-a-little"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents + 1e-6 * torch.cat([currents[1:], torch.zeros_like(currents[:1])]))
+    around = staticmethod(looks_ahead(1e-6))
 
 
 class ItemsMix(Right):
     """Adds a tenth of the mean current of the batch."""
 
     name = "items-mix"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents + 0.1 * currents.mean(1, keepdim=True))
+    around = staticmethod(items_mix(0.1))
 
 
 class ItemsMixALittle(Right):
     """Adds a millionth of it."""
 
     name = "items-mix-a-little"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents + 1e-6 * currents.mean(1, keepdim=True))
+    around = staticmethod(items_mix(1e-6))
 
 
 class BatchScanned(Right):
     """Takes the batch axis for time."""
 
     name = "batch-scanned"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents.transpose(0, 1)).transpose(0, 1)
+    around = staticmethod(batch_scanned)
 
 
 class Pointwise(Right):
     """Has no memory: a single step fed a whole sequence."""
 
     name = "pointwise"
-
-    @staticmethod
-    def around(right, currents):
-        return right(currents.unsqueeze(0)).squeeze(0)
+    around = staticmethod(pointwise)
 
 
 class Silent(Right):
