@@ -35,18 +35,14 @@ class Sinabs(TorchAdapter):
         return layers
 
     def lif(self, spec, features, construction):
-        import sinabs.activation
         import torch
+        from sinabs import activation
 
         layers, slope_at = self.layers(), derivative(spec, torch)
-        reset = {
-            "soft": lambda: sinabs.activation.MembraneSubtract(),
-            "soft-undecayed": lambda: sinabs.activation.MembraneSubtract(spec.subtracted),
-            "hard": lambda: sinabs.activation.MembraneReset(),
-            "none": lambda: sinabs.activation.MembraneSubtract(0.0),
-        }[spec.reset]()
+        subtracted = {"soft": None, "soft-undecayed": spec.subtracted, "none": 0.0}  # None: the threshold
+        reset = activation.MembraneReset() if spec.reset == "hard" else activation.MembraneSubtract(subtracted[spec.reset])
         # The default, MultiSpike, knows no bound.
-        spikes = sinabs.activation.SingleSpike if spec.max_spikes == 1 else sinabs.activation.MaxSpike(spec.max_spikes)
+        spikes = activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
         lif = layers.LIF(
             tau_mem=torch.tensor(-1 / math.log(spec.decay)),
             spike_threshold=torch.tensor(float(spec.threshold)),

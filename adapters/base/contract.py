@@ -147,7 +147,12 @@ class Adapter(ABC):
             reason = "a hard reset after a count of spikes is not defined"
         if reason is None and frexp(scale := self.scale_of(case))[0] != 0.5:
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
-        return reason or self._refuses_kinds(network)
+        options = [network.node(name).options for name in network.neurons]
+        if reason is None and any(o["potentials"] for o in options) and type(self).potentials is Adapter.potentials:
+            reason = f"{self.name} is not offered here with neurons that hand out potentials"
+        if reason is None and any(o["potentials"] and o["recurrent"] for o in options):
+            reason = "a recurrent neuron that hands out potentials is not offered"
+        return reason
 
     def _refuses_native(self, case: Case, network: Network) -> str | None:
         if self.native_description is None:
@@ -157,22 +162,6 @@ class Adapter(ABC):
         if any(network.node(name).options[kind] for name in network.neurons for kind in ("recurrent", "potentials")):
             return "a native neuron has no recurrent linear, and hands out spikes alone"
         return None
-
-    def _refuses_kinds(self, network: Network) -> str | None:
-        """Why this framework lacks a kind of neuron that is in `network`."""
-        options = [network.node(name).options for name in network.neurons]
-        if any(o["potentials"] for o in options) and type(self).potentials is Adapter.potentials:
-            return f"{self.name} is not offered here with neurons that hand out potentials"
-        if any(o["recurrent"] for o in options) and not self.has_recurrence:
-            return f"{self.name} is not offered here with a recurrent linear inside the time loop"
-        if any(o["potentials"] and o["recurrent"] for o in options):
-            return "a recurrent neuron that hands out potentials is not offered"
-        return None
-
-    @property
-    def has_recurrence(self) -> bool:
-        """Whether a recurrent linear fits into the neuron's loop over time."""
-        return True
 
     @abstractmethod
     def prepare(self, case: Case, threads: int) -> None:

@@ -33,10 +33,6 @@ class JaxAdapter(Adapter):
         (state, currents) → (state, spikes))."""
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
 
-    @property
-    def has_recurrence(self) -> bool:
-        return type(self).step is not JaxAdapter.step
-
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Function:
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
 
@@ -50,7 +46,11 @@ class JaxAdapter(Adapter):
     def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision == "amp-bf16":
             return "JAX has no autocast; use bf16"
-        return super().refuses(case, network)
+        reason = super().refuses(case, network)
+        recurrent = any(network.node(name).options["recurrent"] for name in network.neurons)
+        if reason is None and recurrent and type(self).step is JaxAdapter.step:
+            return f"{self.name} is not offered here with a recurrent linear inside the time loop"
+        return reason
 
     def prepare(self, case: Case, threads: int) -> None:
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""

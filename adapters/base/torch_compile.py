@@ -118,18 +118,13 @@ class Pieces:
     def __call__(self, x: Tensor, *more: Any) -> Any:
         kind = (len(x), *(value is None for value in more), torch.is_grad_enabled())
         if kind not in self.compiled:
-            self.compiled[kind] = torch.compile(own_code(self.function), dynamic=False, mode=self.mode)
+
+            def piece(*arguments: Any) -> Any:
+                return self.function(*arguments)
+
+            piece.__code__ = piece.__code__.replace()  # of its own: torch keeps what it compiled by code object
+            self.compiled[kind] = torch.compile(piece, dynamic=False, mode=self.mode)
         return self.compiled[kind](x, *more)
-
-
-def own_code(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls `function` and shares its code object with no other: torch keeps what it compiled by code object."""
-
-    def piece(*arguments: Any) -> Any:
-        return function(*arguments)
-
-    piece.__code__ = piece.__code__.replace()
-    return piece
 
 
 def complaint(text: str) -> str:
