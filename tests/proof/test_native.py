@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 
 import pytest
 from support.networks import workload_of
@@ -17,21 +18,7 @@ from snnbench.proof.problem import problem_id
 from snnbench.proof.stages import UNSTEADY
 from snnbench.proof.time_axis import time_axis
 
-FAULTS = {
-    "CarriedOver": "state leaks between calls",
-    "CarriedALittle": "another gradient of the weight when repeated: state leaks between calls",
-    "GraphKept": "backward fails: RuntimeError: Trying to backward through the graph a second time",
-    "FirstAnswerAgain": "does not react to its input",
-    "LooksAhead": "looks ahead: a later input changes earlier spikes",
-    "LooksAheadALittle": "looks ahead: earlier spikes have a gradient by later input",
-    "ItemsMix": "batch items influence each other",
-    "ItemsMixALittle": "batch items influence each other: spikes of one have a gradient by the input of others",
-    "BatchScanned": "is the batch axis scanned as time?",
-    "Pointwise": "has no memory",
-    "Potentials": "are not whole numbers",
-    "NoGradient": "backward fails: RuntimeError",
-    "ZeroGradient": "the gradient of the weight is zero",
-}
+FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["natives"]
 STAGES = ["small problem, {}, time axis", "small problem, {}, gradients", "own size, {}"]
 
 
@@ -47,8 +34,8 @@ def case_of(name, **changes):
     return Case(name, **{"neuron": NATIVE, "time_steps": 31, "batch": 5, "neurons": 61, **changes})
 
 
-def planted(name, **changes):
-    adapter = registry.load(f"{WRONG / 'natives.py'}:{name}")
+def planted(reference, **changes):
+    adapter = registry.load(f"{WRONG / reference}")
     case = case_of(adapter.name, **changes)
     assert refusal_of(adapter, case) is None
     return proof_of(adapter, case)
@@ -68,7 +55,7 @@ def test_a_wrong_native_is_rejected_and_its_fault_named(fault):
     "changes", [{}, {"layers": 2}, {"workload": "lif", "bias": False}, {"input_grad": False}, {"time_steps": 1}]
 )
 def test_a_right_native_passes_every_stage_without_an_oracle(changes):
-    proof = planted("Right", **changes)
+    proof = planted("natives.py:Right", **changes)
     assert proof.passed, proof.reason
     assert [stage.name for stage in proof.stages] == [name.format("fp32") for name in STAGES]
     assert all(stage.verdict.firing_rate >= 0.02 for stage in proof.stages)
@@ -78,13 +65,13 @@ def test_a_right_native_passes_every_stage_without_an_oracle(changes):
 
 def test_one_that_never_fires_shows_nothing():
     with pytest.raises(Unsupported, match=r"unsuitable problem: fires at 0\.0% even on 256 times the input"):
-        planted("Silent")
+        planted("natives.py:Silent")
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "amp-bf16"])
 def test_what_rounding_hides_from_spikes_gradients_show(precision):
-    assert planted("Right", precision=precision).passed
-    assert "looks ahead: earlier spikes have a gradient" in planted("LooksAheadALittle", precision=precision).reason
+    assert planted("natives.py:Right", precision=precision).passed
+    assert "looks ahead: earlier spikes have a gradient" in planted("natives.py:LooksAheadALittle", precision=precision).reason
 
 
 class Unsteady:

@@ -68,14 +68,15 @@ def test_a_right_adapter_passes_every_stage(reference, neuron):
 
 
 @pytest.mark.parametrize("path", sorted(WRONG.glob("*.py")), ids=lambda path: path.name)
-def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path):
+def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path, monkeypatch):
+    monkeypatch.syspath_prepend(str(WRONG))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    here = {name: kind for name, kind in vars(module).items() if str(getattr(kind, "name", "")).startswith(("wrong-", "right-"))}
-    assert {f"{path.name}:{name}" for name in here} == {
-        reference for reference in [*FAULTS, *STACKS, *NETWORKS, *TABLE["right"]] if reference.startswith(f"{path.name}:")
-    }
+    own = {name: kind for name, kind in vars(module).items() if getattr(kind, "__module__", "") == path.stem}
+    here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
+    table = [*FAULTS, *STACKS, *NETWORKS, *TABLE["natives"], *TABLE["right"], *TABLE["natives_without_fault"]]
+    assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 
 
