@@ -156,7 +156,7 @@ class DynamoClock:
             raise BuildFailed(f"torch.compile: more than {MOST_VARIANTS} variants of one function, and no end") from error
 
     def _started(self, what: object = None) -> None:
-        self.begun, self.breaks_before = time.perf_counter(), breaks()
+        self.begun, self.breaks_before = time.perf_counter(), counters["graph_break"].total()
         numbers = COMPILE_ID.search(str(getattr(what, "compile_id", "")))
         traced = getattr(getattr(what, "callback_trigger", None), "name", "") == "DYNAMO"
         self.recompiles += bool(self.listening and traced and numbers and int(numbers[2]))
@@ -164,8 +164,4 @@ class DynamoClock:
     def _ended(self, *_: object) -> None:
         if self.listening:
             self.seconds += time.perf_counter() - self.begun
-            self.graph_breaks += breaks() - self.breaks_before
-
-
-def breaks() -> int:
-    return sum(counters["graph_break"].values())
+            self.graph_breaks += counters["graph_break"].total() - self.breaks_before

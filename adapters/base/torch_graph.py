@@ -60,8 +60,6 @@ class GraphProgram(TorchProgram):
     def memory_probe(self) -> "GraphMemory":
         return GraphMemory(self)
 
-    # -- what is captured ------------------------------------------------------------------------------------
-
     def _run_forward(self) -> TorchResult:
         return super().forward(self.inputs["x"])
 
@@ -85,8 +83,6 @@ class GraphProgram(TorchProgram):
         if self.leaves:
             self.optimizer.step()
         return result, gradients
-
-    # -- capture and replay ----------------------------------------------------------------------------------
 
     def _take(self, **tensors: Tensor) -> None:
         for name, tensor in tensors.items():

@@ -137,8 +137,6 @@ class TorchNetwork(nn.Module):
     def cast(self, value: Tensor) -> Tensor:
         return value if self.dtype is None else self.adapter.cast_spikes(value, self.dtype)
 
-    # -- parameters ------------------------------------------------------------------------------------------
-
     def parameters_by_node(self) -> dict[str, dict[str, nn.Parameter]]:
         """Where the parameters of every node are kept, in the order of `Network.parameters`."""
         places: dict[str, dict[str, nn.Parameter]] = {}
@@ -170,8 +168,6 @@ class TorchNetwork(nn.Module):
             for name in part.nodes
             if self.network.node(name).kind == "norm"
         }
-
-    # -- building --------------------------------------------------------------------------------------------
 
     def _parts(self, case: Case) -> list[Part]:
         """The adapter's modules, and one of ours for every other node, in the order in which the last nodes of each stand."""

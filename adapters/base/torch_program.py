@@ -139,11 +139,11 @@ class TorchProgram(Program):
         return Gradients(parameters, None if result.x.grad is None else self._scaled(_numpy(result.x.grad), INPUT))
 
     def argument_bytes(self) -> int:
-        return sum(_bytes(leaf) for leaf in self.leaves)
+        return sum(leaf.nbytes for leaf in self.leaves)
 
     def result_bytes(self, result: TorchResult) -> int:
-        gradients = [leaf.grad for leaf in [*self.leaves, result.x]]
-        return _bytes(result.output) + sum(_bytes(gradient) for gradient in gradients if gradient is not None)
+        gradients = [leaf.grad for leaf in [*self.leaves, result.x] if leaf.grad is not None]
+        return sum(tensor.nbytes for tensor in [result.output, *gradients])
 
     def facts(self, result: TorchResult) -> dict[str, Any]:
         ours = {id(leaf) for leaf in self.leaves}
@@ -243,7 +243,3 @@ class CudaMemory:
 def _numpy(tensor: Tensor) -> Array:
     array: Array = tensor.detach().to("cpu", torch.float32, copy=True).numpy()
     return array
-
-
-def _bytes(tensor: Tensor) -> int:
-    return int(tensor.numel() * tensor.element_size())

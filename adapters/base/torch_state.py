@@ -3,10 +3,11 @@
 A framework whose surrogate hands out float32 computes in float32 whatever it is given; this is where it shows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from .time_loop import State, TimeLoop
 
@@ -37,13 +38,6 @@ def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | Non
             run()
         finally:
             del loop.scan
-    names = {str(tensor.dtype).removeprefix("torch.") for tensor in _tensors(states) if tensor.is_floating_point()}
+    tensors = [leaf for leaf in tree_leaves(states) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    names = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
     return ", ".join(sorted(names)) or None
-
-
-def _tensors(state: object) -> Iterator[Tensor]:
-    if isinstance(state, Tensor):
-        yield state
-    elif isinstance(state, dict | list | tuple):
-        for part in state.values() if isinstance(state, dict) else state:
-            yield from _tensors(part)
