@@ -9,11 +9,11 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 """
 
 from math import log, prod
-
-from snnbench.kernels.surrogates import derivative
+from types import SimpleNamespace
 
 from .base.case import Case
 from .base.contract import Unsupported
+from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 
 SYNAPSE_OFF = 2.0**-40
@@ -84,26 +84,12 @@ def options(spec) -> dict:
     """What Rockpool's two neurons are given alike."""
     import torch
 
-    slope_at = derivative(spec, torch)
-
-    class Spike(torch.autograd.Function):
-        """Rockpool's calling convention: (v, threshold, window, max_spikes_per_dt)."""
-
-        @staticmethod
-        def forward(ctx, v, threshold, window, most):
-            ctx.save_for_backward(v, threshold)
-            return torch.floor(v / threshold).clamp(min=0).minimum(most.to(v.device))
-
-        @staticmethod
-        def backward(ctx, gradient):
-            v, threshold = ctx.saved_tensors
-            return gradient * slope_at(v - threshold), None, None, None
-
+    spike = torch_spike(spec).apply
     return {
         "threshold": constant(spec.threshold),
         "bias": constant(0.0),
         "dt": 1.0,
-        "spike_generation_fn": Spike,
+        "spike_generation_fn": SimpleNamespace(apply=lambda v, *_: spike(v)),  # counts by itself, as the spec says
         "max_spikes_per_dt": torch.tensor(float(spec.max_spikes)),
     }
 

@@ -5,6 +5,7 @@
 """
 
 import math
+from importlib import import_module
 
 from snnbench.kernels.surrogates import derivative
 
@@ -16,6 +17,7 @@ class Sinabs(TorchAdapter):
     name = "sinabs"
     requires = ("torch", "sinabs")
     constructions = (*TorchAdapter.constructions, "alphas")
+    layers = "sinabs.layers"
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -29,21 +31,16 @@ class Sinabs(TorchAdapter):
             return "LIF always leaks (IAF is another neuron)"
         return None
 
-    def layers(self):
-        from sinabs import layers
-
-        return layers
-
     def lif(self, spec, features, construction):
         import torch
         from sinabs import activation
 
-        layers, slope_at = self.layers(), derivative(spec, torch)
+        slope_at = derivative(spec, torch)
         subtracted = {"soft": None, "soft-undecayed": spec.subtracted, "none": 0.0}  # None: the threshold
         reset = activation.MembraneReset() if spec.reset == "hard" else activation.MembraneSubtract(subtracted[spec.reset])
         # The default, MultiSpike, knows no bound.
         spikes = activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
-        lif = layers.LIF(
+        lif = import_module(self.layers).LIF(
             tau_mem=torch.tensor(-1 / math.log(spec.decay)),
             spike_threshold=torch.tensor(float(spec.threshold)),
             norm_input=False,
@@ -63,7 +60,7 @@ class Sinabs(TorchAdapter):
         Source: Sinabs' tutorial "Choosing a neuron model" (docs/tutorials/neuron_models.ipynb) and the defaults of
         `sinabs.layers.LIF`. Its time constant is trained along.
         """
-        return loop(self.layers().LIF(tau_mem=40.0, norm_input=False))
+        return loop(import_module(self.layers).LIF(tau_mem=40.0, norm_input=False))
 
 
 def loop(layer):

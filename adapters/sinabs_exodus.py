@@ -12,6 +12,7 @@ class SinabsExodus(Sinabs):
     constructions = ("default",)
     modes = ("eager",)
     devices = ("cuda",)
+    layers = "sinabs.exodus.layers"
 
     def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision not in ("fp32", "tf32"):
@@ -27,8 +28,3 @@ class SinabsExodus(Sinabs):
         Source: the tutorial's neuron of Sinabs (see `sinabs.py`), its import changed as the README of EXODUS says.
         """
         return super().native(features)
-
-    def layers(self):
-        from sinabs.exodus import layers
-
-        return layers

@@ -26,9 +26,8 @@ class SpikingJellyCupy(SpikingJelly):
     def native(self, features):
         """LIFNode(tau=2, ATan()) of version 0.0.0.0.14: v + (x − v)/2, to zero with gradient, surrogate atan(2), CuPy on CUDA.
 
-        Source: SpikingJelly's tutorial "Single Fully Connected Layer SNN to Classify MNIST" and its code
-        (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of `LIFNode`. All steps are given at once
-        and on CUDA to CuPy (`step_mode="m"`, `backend="cupy"`), which its documentation calls the fastest.
+        Source: the tutorial's neuron of SpikingJelly (see `spikingjelly.py`). On CUDA all steps are given to CuPy at once
+        (`step_mode="m"`, `backend="cupy"`), which its documentation calls the fastest.
         """
         return super().native(features)
 

@@ -94,8 +94,8 @@ def test_16_torch_gets_the_threads_of_the_case_and_no_more(name):
 def test_16_a_worker_is_bound_to_the_cores_of_the_case(snnbench):
     """Thread variables do not bind XLA's threads; the kernel does."""
     ended = snnbench.run(snnbench.config(["reports-cores"], ["process.py:ReportsCores"]))
-    assert ended.record("cores")["facts"]["backend"].startswith("1 of "), ended.stderr
-    variables = ended.record("cores")["environment"]["variables"]
+    assert ended.record("reports-cores")["facts"]["backend"].startswith("1 of "), ended.stderr
+    variables = ended.record("reports-cores")["environment"]["variables"]
     assert {variables[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"1"}
 
 
