@@ -66,13 +66,12 @@ class Norse(TorchAdapter):
 
         from .base.time_loop import Uncut
 
-        if construction not in ("lif-box-cell", "lif"):
-            return super().lif(spec, features, construction)
-
         if construction == "lif-box-cell":
             lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
-        else:
+        elif construction == "lif":
             lif = LIF(LIFParameters(tau_syn_inv=torch.tensor(1.0), **common_parameters(spec)), dt=1.0)
+        else:
+            return super().lif(spec, features, construction)
         return Uncut(lif, lambda lif, currents: lif(currents)[0])
 
     def native(self, features):

@@ -1,14 +1,16 @@
 """A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from snnbench.kernels.spec import NeuronSpec
+
 from .case import Case
-from .network import INPUT, Network, Node
+from .network import INPUT, Network, Node, Shape
 
 Value = Any
 """A JAX array (T, B, *features)."""
@@ -17,8 +19,17 @@ Own = dict[str, Any]
 """The parameters of one node by name, or the running `mean` and `variance` (C,) of a norm."""
 
 
+class JaxSpelling(Protocol):
+    """What a network asks of a JaxAdapter."""
+
+    def scale_of(self, case: Case) -> float: ...
+    def neuron_of(self, case: Case, node: Node, features: Shape) -> Callable[..., Any]: ...
+    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Callable[..., Any]: ...
+    def step(self, spec: NeuronSpec, features: Shape) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+
+
 class JaxNetwork:
-    def __init__(self, adapter: Any, case: Case, network: Network, dtype: Any) -> None:
+    def __init__(self, adapter: JaxSpelling, case: Case, network: Network, dtype: Any) -> None:
         self.adapter, self.case, self.network, self.dtype = adapter, case, network, dtype
         self.scale = adapter.scale_of(case)
         self.scaled_in_call = network.scaled_in_call(self.scale)
@@ -57,7 +68,7 @@ class JaxNetwork:
     def _layer(self, node: Node, neuron: Node) -> Callable[..., Any]:
         (inputs,), outputs, bias = self.network.shapes[node.inputs[0]], node.options["outputs"], node.options["bias"]
         if self.case.native:
-            native = self.adapter.native((outputs,))
+            native = self.adapter.neuron_of(self.case, neuron, (outputs,))
             return lambda own, x: native(linear((own["weight"], own.get("bias")), x))
         layer = self.adapter.layer(neuron.options["neuron"], inputs, outputs, bias, self.case.construction)
         return lambda own, x: layer((own["weight"], own.get("bias")), x)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .case import Case
 from .contract import Array, Gradients, MemoryProbe, Parameters, Program
-from .jax_network import JaxNetwork, Own, Value
+from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .network import INPUT, Network
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
@@ -33,7 +33,7 @@ class JaxResult:
 
 
 class JaxProgram(Program):
-    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
+    def __init__(self, adapter: JaxSpelling, case: Case, network: Network) -> None:
         self.case = case
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]

@@ -17,7 +17,7 @@ from .contract import BuildFailed
 from .modes import COMPILE_MODES
 from .network import Network
 from .time_loop import State, TimeLoop
-from .torch_network import TorchNetwork
+from .torch_network import TorchNetwork, TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 
 LONGEST_WHOLE, CHUNK = 50, 20
@@ -36,7 +36,7 @@ class CompiledProgram(TorchProgram):
     stands between them by itself, linear layers in front of a loop not at all; a network without such a loop is compiled whole,
     however long it is."""
 
-    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
+    def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         # Else the ninth variant of a function, and with a graph break functions are shared, would silently run eagerly.
         torch._dynamo.config.recompile_limit = MOST_VARIANTS

@@ -12,6 +12,7 @@ from torch import Tensor
 from .case import Case
 from .contract import Unsupported
 from .network import Network
+from .torch_network import TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 
 WARM_UPS = 3
@@ -27,7 +28,7 @@ class GraphProgram(TorchProgram):
     writes: overwritten at each replay, never added to.
     """
 
-    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
+    def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}
         self.inputs: dict[str, Tensor] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -66,10 +66,6 @@ class Operation(nn.Module):
         return self.function(*values)
 
 
-def _conv(options: Mapping[str, Any], features: Shape) -> nn.Module:
-    return Merged(nn.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"]))
-
-
 def _norm(options: Mapping[str, Any], features: Shape) -> nn.Module:
     norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
     return Merged(norm(features[0], options["epsilon"], options["momentum"]))
@@ -81,7 +77,7 @@ def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
 
 MODULES: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
     "linear": lambda options, features: nn.Linear(features[0], options["outputs"], bias=options["bias"]),
-    "conv": _conv,
+    "conv": lambda options, features: Merged(nn.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"])),
     "norm": _norm,
     "max_pool": lambda options, features: Merged(nn.MaxPool2d(*_window(options))),
     "avg_pool": lambda options, features: Merged(nn.AvgPool2d(*_window(options))),
@@ -108,10 +104,24 @@ class Part:
     unread: tuple[str, ...]
 
 
+class TorchSpelling(Protocol):
+    """What networks and programs ask of a TorchAdapter."""
+
+    name: str
+
+    def scale_of(self, case: Case) -> float: ...
+    def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], nn.Module]: ...
+    def neuron_of(self, case: Case, node: Node, features: Shape) -> nn.Module: ...
+    def parameters(self, layer: nn.Module) -> tuple[nn.Parameter, nn.Parameter | None]: ...
+    def cast_spikes(self, spikes: Tensor, dtype: torch.dtype) -> Tensor: ...
+    def facts(self, case: Case) -> dict[str, Any]: ...
+    def compile_seconds(self) -> float | None: ...
+
+
 class TorchNetwork(nn.Module):
     """The parts of a network in the order of its nodes. `dtype` is what a part is given; None: autocast decides."""
 
-    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
+    def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__()
         self.adapter, self.network = adapter, network
         self.dtype: torch.dtype | None = None
@@ -157,8 +167,7 @@ class TorchNetwork(nn.Module):
             module = module.linear
         if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
             return module.weight, module.bias
-        weight, bias = self.adapter.parameters(module)
-        return weight, bias
+        return self.adapter.parameters(module)
 
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
         """The module that keeps the running statistics of every norm."""
@@ -190,7 +199,7 @@ class TorchNetwork(nn.Module):
         features = self.network.shapes[node.inputs[0]]
         if node.kind != "neuron":
             return MODULES[node.kind](node.options, features)
-        neuron: nn.Module = self.adapter.neuron_of(case, node, features)
+        neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):
                 raise Unsupported(f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop")

@@ -14,7 +14,7 @@ from .case import Case
 from .contract import Array, Gradients, MemoryProbe, Parameters, Program, Timer
 from .modes import COMPILE_MODES
 from .network import INPUT, Network
-from .torch_network import TorchNetwork
+from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
@@ -30,7 +30,7 @@ class TorchResult:
 
 
 class TorchProgram(Program):
-    def __init__(self, adapter: Any, case: Case, network: Network) -> None:
+    def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         self.adapter, self.case = adapter, case
         self.device = torch.device(case.device)
         self.device_clock = "events" if self.device.type == "cuda" else "process"
@@ -182,19 +182,16 @@ class TorchProgram(Program):
         left = torch.ones(rows, inner, device=self.device, dtype=DTYPES[dtype])
         right = torch.ones(inner, columns, device=self.device, dtype=DTYPES[dtype])
         out = torch.empty(rows, columns, device=self.device, dtype=DTYPES[dtype])
-
-        def once() -> None:
-            torch.mm(left, right, out=out)
-            self.wait(None)
-
-        return once
+        return self._then_wait(lambda: torch.mm(left, right, out=out))
 
     def copy(self, count: int) -> Callable[[], None]:
         source = torch.zeros(count, device=self.device)
         target = torch.empty_like(source)
+        return self._then_wait(lambda: target.copy_(source))
 
+    def _then_wait(self, work: Callable[[], object]) -> Callable[[], None]:
         def once() -> None:
-            target.copy_(source)
+            work()
             self.wait(None)
 
         return once
