@@ -18,14 +18,10 @@ def suffices(tensors) -> bool:
     return plain and torch._C._functorch.peek_interpreter_stack() is None
 
 
-def lif(tensors, options: NeuronOptions) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Spikes, final state and trace of the tensors (currents, state, scale, shift)."""
-    return _Neuron.apply(*tensors, options)
-
-
-class _Neuron(torch.autograd.Function):
+class Neuron(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, currents, state, scale, shift, options):
+    def forward(ctx, currents, state, scale, shift, options: NeuronOptions) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Spikes, final state and trace."""
         spikes, final_state, trace, checkpoints = run_forward(options, currents, state, scale, shift)
         if options.checkpoints:
             ctx.save_for_backward(currents, scale, shift, checkpoints)

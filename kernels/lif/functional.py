@@ -67,7 +67,7 @@ def lif(
     request = request_of(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
     if autograd.suffices(tensors):
         options = _cached_options(request)
-        out = LIFOutput(*autograd.lif(tensors, options))
+        out = LIFOutput(*autograd.Neuron.apply(*tensors, options))
     else:
         options = options_of(*request)
         spikes, final_state, potentials, _ = lif_op(*tensors, *options.arguments())

@@ -20,11 +20,12 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
 
 
 def forward(call: Forward) -> None:
-    spec, state = call.spec, initial(call.currents, call.state)
+    spec, compute = call.spec, state_dtype(call.currents.dtype)
+    state = torch.zeros_like(call.currents[0], dtype=compute) if call.state is None else call.state.to(compute)
     for t, x in enumerate(call.currents.unbind(0)):
         if call.checkpoints is not None and t % CHECKPOINT_STEPS == 0:
             call.checkpoints[t // CHECKPOINT_STEPS] = state
-        v = spec.decay * state + current(x, call.scale, call.shift, state.dtype)
+        v = spec.decay * state + current(x, call.scale, call.shift, compute)
         s = spikes_of(spec, v)
         state = after_spike(spec, v, s)
         call.spikes[t] = pack(s, 1) if call.bits else s
@@ -75,12 +76,6 @@ def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Te
     if call.grad_spikes is not None:
         e = e + call.grad_spikes[t].to(e.dtype) * slope
     return e if call.grad_trace is None else e + call.grad_trace[t].to(e.dtype)
-
-
-def initial(currents: torch.Tensor, state: torch.Tensor | None) -> torch.Tensor:
-    """p[-1] in the type of the arithmetic."""
-    compute = state_dtype(currents.dtype)
-    return torch.zeros_like(currents[0], dtype=compute) if state is None else state.to(compute)
 
 
 def current(x: torch.Tensor, scale: torch.Tensor | None, shift: torch.Tensor | None, compute: torch.dtype) -> torch.Tensor:

@@ -41,16 +41,8 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   LIF_BEGIN
   float gp[LIF_WIDTH] = {};
   LIF_IF(LIF_GRAD_FINAL, LIF_READ(grad_final, gp);)
-#if LIF_CENTER
-  float centers[LIF_WIDTH];
-  LIF_READ(center, centers);
-#endif
-#if LIF_MIX_ERROR
-  float by_error[LIF_WIDTH], by_current[LIF_WIDTH], constant[LIF_WIDTH];
-  LIF_READ(mix_error, by_error);
-  LIF_READ(mix_current, by_current);
-  LIF_READ(mix_constant, constant);
-#endif
+  LIF_IF(LIF_CENTER, LIF_TAKE(center, centers))
+  LIF_IF(LIF_MIX_ERROR, LIF_TAKE(mix_error, by_error) LIF_TAKE(mix_current, by_current) LIF_TAKE(mix_constant, constant))
   LIF_IF(LIF_SUM_ERROR, float errors[LIF_WIDTH] = {};)
   LIF_IF(LIF_SUM_BY_CURRENT, float products[LIF_WIDTH] = {};)
   const long long last_chunk = (steps - 1) / LIF_CHUNK;

@@ -187,11 +187,14 @@ LIF_DEVICE void lif_store(Type* __restrict__ at, long long last, const LifPlace&
   }
 }
 
-// The address of the thread's first sequence; an inner tensor's neighbours to and from registers.
+// The address of the thread's first sequence; an inner tensor's neighbours to and from registers, which LIF_TAKE declares too.
 #define LIF_AT(name) (name + lif_offset(place, LIF_OF(name)))
 #define LIF_READ(name, into)                                                                \
   _Pragma("unroll") for (int i = 0; i < LIF_WIDTH; ++i) into[i] =                           \
       lif_owns(place, i) ? name[lif_offset(place, LIF_OF(name)) + i * name##_last] : 0.0f
+#define LIF_TAKE(name, into) \
+  float into[LIF_WIDTH];     \
+  LIF_READ(name, into);
 #define LIF_WRITE(name, from) lif_store<LIF_STRIDED>(LIF_AT(name), name##_last, place, from)
 
 // i[t], in the reference's order of rounding
