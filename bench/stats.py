@@ -8,10 +8,8 @@ RESAMPLES = 10_000
 
 
 def median_interval(samples, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Median and its distribution-free interval from order statistics (binomial): (median, low, high).
-
-    With too few samples for the asked confidence the interval is the range.
-    """
+    """Median and its distribution-free interval from order statistics (binomial): (median, low, high). With too few samples for
+    the asked confidence the interval is the range."""
     ordered = np.sort(np.asarray(samples, dtype=float))
     count = len(ordered)
     middle = float(np.median(ordered))
@@ -37,21 +35,17 @@ class Estimate:
 
 
 def estimate(rounds: list[list[float]], seed: int = 0) -> Estimate:
-    """Hierarchical bootstrap: resample rounds (processes), then samples within each; 10,000 times, seeded.
-
-    Rounds differ from each other more than samples within one, which a pooled interval would hide.
-    """
+    """Hierarchical bootstrap: resample rounds (processes), then samples within each; 10,000 times, seeded. Rounds differ from
+    each other more than samples within one, which a pooled interval would hide."""
     middle = np.median([np.median(samples) for samples in rounds])
     low, high = np.quantile(resampled(rounds, seed), [0.025, 0.975])
     return Estimate(float(middle), float(low), float(high), sum(map(len, rounds)), len(rounds))
 
 
 def resampled(rounds: list[list[float]], seed: int | tuple[int, int]) -> np.ndarray:
-    """Bootstrapped medians of one case's times. Two cases whose ratio is taken need different seeds.
-
-    The median of n draws with replacement from n sorted values is the value at the rank on which the middle of n uniform draws
-    falls. That rank is Beta distributed, so that one draw does instead of n.
-    """
+    """Bootstrapped medians of one case's times. Two cases whose ratio is taken need different seeds. The median of n draws with
+    replacement from n sorted values is the value at the rank on which the middle of n uniform draws falls. That rank is Beta
+    distributed, so that one draw does instead of n."""
     random = np.random.default_rng(seed)
     shape = (RESAMPLES, len(rounds))
     picked = random.integers(0, len(rounds), shape)

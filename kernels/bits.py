@@ -14,10 +14,8 @@ def packed_like(spikes: Tensor, most: int) -> Tensor:
 
 
 def pack(spikes: Tensor, most: int) -> Tensor:
-    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, ⌈K/8⌉), or (…, K) for `most` > 1.
-
-    With `most` = 1 the first of eight spikes is the lowest bit, and the last byte is filled up with zeros.
-    """
+    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, ⌈K/8⌉), or (…, K) for `most` > 1. With `most` = 1 the first of
+    eight spikes is the lowest bit, and the last byte is filled up with zeros."""
     if most > 1:
         return spikes.to(torch.uint8)
     fired = spikes != 0

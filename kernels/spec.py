@@ -37,10 +37,8 @@ LARGEST = 3.4e38
 
 @dataclass(frozen=True)
 class NeuronSpec:
-    """One neuron of the family in this module's docstring, for example `NeuronSpec("hard", decay=0.9, surrogate="atan")`.
-
-    Raises ValueError, naming the field and what would be right, when a value is outside its domain.
-    """
+    """One neuron of the family in this module's docstring, for example `NeuronSpec("hard", decay=0.9, surrogate="atan")`. Raises
+    ValueError, naming the field and what would be right, when a value is outside its domain."""
 
     reset: str = "soft"
     detach_reset: bool = False

@@ -8,10 +8,8 @@ from typing import Any
 @dataclass(frozen=True)
 class AdapterInfo:
     """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
-
-    `neurons` has for each named neuron why the adapter refuses it, or None. `home` names the environment in which its
-    workers run; `lacking` says why none can run.
-    """
+    `neurons` has for each named neuron why the adapter refuses it, or None. `home` names the environment in which its workers
+    run; `lacking` says why none can run."""
 
     reference: str
     name: str

@@ -31,9 +31,7 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
 
 def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
     """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant.
-
-    `devices` are those of this machine; `where` names the place of `grid.framework` in messages.
-    """
+    `devices` are those of this machine; `where` names the place of `grid.framework` in messages."""
     for entry in experiment.exclude:
         for name in listed(entry.get("framework", [])):
             if name not in adapters:
@@ -49,10 +47,8 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
 
 
 def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions.
-
-    `all` and `all:*` are the same of everything that is installed here. Raises ConfigError.
-    """
+    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions. `all` and `all:*` are the same
+    of everything that is installed here. Raises ConfigError."""
     name, _, words = text.partition(":")
     if name == "all" and "all" not in adapters and words in ("", "*"):
         here = [each for each, adapter in adapters.items() if not adapter.lacking]

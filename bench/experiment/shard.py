@@ -19,11 +19,9 @@ class Shard:
     count: int = 1
 
     def of(self, cases: list[Case]) -> list[Case]:
-        """The cases of this part, in their order.
-
-        Cases that differ in size only stay together: a small one that runs out of memory or time prunes the bigger ones,
-        which another machine would not know of. The longest families are dealt out first, each to the part with least to do.
-        """
+        """The cases of this part, in their order. Cases that differ in size only stay together: a small one that runs out of
+        memory or time prunes the bigger ones, which another machine would not know of. The longest families are dealt out first,
+        each to the part with least to do."""
         families: dict[Case, list[Case]] = defaultdict(list)
         for case in cases:
             smallest: dict[str, Any] = dict.fromkeys(SIZES, 1)

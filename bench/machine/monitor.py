@@ -102,11 +102,8 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
 
 
 def condensed(readings: list[dict[str, float]]) -> dict[str, Any]:
-    """The part of `readings` that a record stores.
-
-    `watched`: a list per quantity, of those readings that differ from the one before, with their times in seconds under `at`;
-    `throttle_reasons`: all of NVML's bits that were ever set.
-    """
+    """The part of `readings` that a record stores. `watched`: a list per quantity, of those readings that differ from the one
+    before, with their times in seconds under `at`; `throttle_reasons`: all of NVML's bits that were ever set."""
     changed = [now for before, now in zip([{}, *readings], readings, strict=False) if {**before, "at": 0} != {**now, "at": 0}]
     stored = changed[:: -(-len(changed) // MOST_READINGS) or 1]
     watched = {key: [round(reading[key], 4) for reading in stored] for key in (stored[0] if stored else ()) if key != REASONS}

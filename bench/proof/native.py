@@ -29,11 +29,9 @@ def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
 
 
 def judge_native(program: Program, problem: Problem, tolerance: float, backward: bool = True) -> Verdict:
-    """A call, another with other input, and the first again.
-
-    What comes out must be spikes. Gradients must exist, flow backward in time, stay within their batch item, and repeat to a
-    relative L2 distance of `tolerance`: no state may survive a call, and one that moves no spike still moves surrogates.
-    """
+    """A call, another with other input, and the first again. What comes out must be spikes. Gradients must exist, flow backward
+    in time, stay within their batch item, and repeat to a relative L2 distance of `tolerance`: no state may survive a call, and
+    one that moves no spike still moves surrogates."""
     verdict = Verdict(wrong_decisions=None, distance=None)
     x, other = program.put_input(problem.input), program.put_input(problem.other_input)
     result = program.forward(x)

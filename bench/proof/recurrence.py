@@ -62,10 +62,8 @@ def run_backward(
     by_potentials: bool = False,
 ) -> np.ndarray:
     """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes.
-
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
-    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead.
-    """
+    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead."""
     slope = derivative(spec, np)(v - spec.threshold)
     gradient = np.empty_like(v)
     carried = np.zeros_like(v[0])

@@ -44,11 +44,9 @@ class Comparison:
 
 
 def compare(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
-    """Cases are joined by their id. `factor` overrides the one of SAME_MACHINE or OTHER_MACHINE. Raises ConfigError.
-
-    On the same machine step times are compared as they are. Between machines, or if `relative` is set, only ratios within
-    each run are: a step time over the geometric mean of all step times that both runs have in its comparison group.
-    """
+    """Cases are joined by their id. `factor` overrides the one of SAME_MACHINE or OTHER_MACHINE. Raises ConfigError. On the same
+    machine step times are compared as they are. Between machines, or if `relative` is set, only ratios within each run are: a
+    step time over the geometric mean of all step times that both runs have in its comparison group."""
     same_machine = not relative and _machines(base) == _machines(new)
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:

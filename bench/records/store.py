@@ -114,10 +114,8 @@ class ResultFolder:
         write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(facts, indent=1) + "\n")
 
     def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
-        """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen.
-
-        `of_more`: they are a part of a plan, and what the folder knows of the plan stays.
-        """
+        """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen. `of_more`:
+        they are a part of a plan, and what the folder knows of the plan stays."""
         earlier = self.read_planned()[0] if of_more else {}
         write_atomically(self.planned, json.dumps({**earlier, **names}, indent=1) + "\n")
 

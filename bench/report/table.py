@@ -47,10 +47,8 @@ class Table:
         return Table([row for row in self.rows if id(row) in rows], self.baseline, self.metrics)
 
     def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
-        """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions.
-
-        The network of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these.
-        """
+        """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions. The network
+        of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these."""
         entries = [entry for entry in self.entries if entry.native == native]
         groups = grouped(entries, lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without))
         return [(dict(parts), group) for parts, group in groups.items()]

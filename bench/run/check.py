@@ -58,11 +58,9 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
-    """The cases to prove: every variant in `names` at each of `points`. Raises ConfigError for an unknown name.
-
-    Without names, all adapters in `given` (references of the command line) are meant; without these, all that are installed.
-    The second result names the adapters that are left out because they are not installed.
-    """
+    """The cases to prove: every variant in `names` at each of `points`. Raises ConfigError for an unknown name. Without names,
+    all adapters in `given` (references of the command line) are meant; without these, all that are installed. The second result
+    names the adapters that are left out because they are not installed."""
     files = adapter_files(given)
     frameworks = tuple(names) or (() if files else ("all",))
     inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))

@@ -48,11 +48,9 @@ class PlannedCase:
 
 @dataclass
 class Plan:
-    """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`.
-
-    `executor` runs workers of the default environment. `selected` is true if `cases` are a part of the grid (`--only`).
-    `left_out` names the frameworks that `all` leaves out because they are not installed.
-    """
+    """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`. `executor` runs workers of
+    the default environment. `selected` is true if `cases` are a part of the grid (`--only`). `left_out` names the frameworks that
+    `all` leaves out because they are not installed."""
 
     experiment: Experiment
     cases: list[PlannedCase]
@@ -71,10 +69,8 @@ class Plan:
 def load_plan(
     config: Path, settings: list[str], only: str, given: list[str], where: Where = Where.LOCAL, shard: str = "1/1"
 ) -> Plan:
-    """The plan of a config. Raises ConfigError; writes nothing.
-
-    `settings` override keys of the config, `only` selects a part of the grid, `given` are references of further adapters.
-    """
+    """The plan of a config. Raises ConfigError; writes nothing. `settings` override keys of the config, `only` selects a part of
+    the grid, `given` are references of further adapters."""
     part = parse_shard(shard)
     experiment = load_config(config, settings)
     given = adapter_files(given)
@@ -121,10 +117,8 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
-    """Every case with its adapter and its home, and the reason if it is known that it cannot run here.
-
-    `inventory` must have been asked about these cases.
-    """
+    """Every case with its adapter and its home, and the reason if it is known that it cannot run here. `inventory` must have been
+    asked about these cases."""
     planned = []
     for case in cases:
         adapter, status, reason = inventory.adapters[case.framework], None, None

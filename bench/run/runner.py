@@ -42,11 +42,9 @@ class Finished:
 
 
 def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None]) -> tuple[Results, bool]:
-    """Run the cases of the plan's shard into `folder`, which must exist, and write the report.
-
-    `show` is called for every finished case. With `fresh`, cases that are done are measured again. Returns everything that the
-    folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there.
-    """
+    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every
+    finished case. With `fresh`, cases that are done are measured again. Returns everything that the folder holds then, and
+    whether the run was interrupted. Raises ConfigError if another run is writing there."""
     with folder.locked():
         write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
@@ -64,11 +62,8 @@ def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finis
 
 
 class Runner:
-    """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
-
-    The executor of the plan starts the oracle, which belongs to no framework. With `fresh`, cases that are done are measured
-    again.
-    """
+    """Runs the cases of a plan's shard into `folder`, which the caller must have locked. The executor of the plan starts the
+    oracle, which belongs to no framework. With `fresh`, cases that are done are measured again."""
 
     def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool):
         self.plan, self.folder, self.fresh = plan, folder, fresh

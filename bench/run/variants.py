@@ -26,10 +26,8 @@ def twins() -> dict[str, NeuronSpec]:
 
 @dataclass(frozen=True)
 class Variant:
-    """A construction and a mode of an adapter on one device.
-
-    `refusals` has for each of `twins()` the reason why the variant refuses it, or None. If it refuses all, `lacks` is the reason.
-    """
+    """A construction and a mode of an adapter on one device. `refusals` has for each of `twins()` the reason why the variant
+    refuses it, or None. If it refuses all, `lacks` is the reason."""
 
     framework: str
     construction: str
@@ -75,10 +73,8 @@ def survey_variants(inventory: Inventory) -> list[Variant]:
 
 
 def _lack(construction: str, reasons: Reasons, refusals: Refusals, first: str) -> str | None:
-    """Of `reasons`, why a variant refuses each neuron, the most telling one.
-
-    It is that for a neuron which the same construction, or else the framework's `first` one, has in eager mode.
-    """
+    """Of `reasons`, why a variant refuses each neuron, the most telling one. It is that for a neuron which the same construction,
+    or else the framework's `first` one, has in eager mode."""
     for likely in (construction, first):
         for name, reason in refusals.get((likely, "eager"), {}).items():
             if reason is None:

@@ -53,10 +53,8 @@ def kernel(path: Path, defines: dict[str, object]) -> ctypes.CDLL:
 
 @cache
 def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """The library of C++ `source`, compiled unless source, options, compiler and CPU are those of an earlier build.
-
-    Raises CompilerFailed.
-    """
+    """The library of C++ `source`, compiled unless source, options, compiler and CPU are those of an earlier build. Raises
+    CompilerFailed."""
     if (compiler_command := compiler()) is None:
         raise CompilerFailed("there is no C++ compiler")
     command, program = [*compiler_command, *FLAGS, *options, *_openmp()], Path(compiler_command[0]).resolve()

@@ -32,10 +32,8 @@ def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
 
 @torch.compiler.assume_constant_result
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
-    """The backend that runs: `requested`, or the first of BACKENDS that is available.
-
-    Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
-    """
+    """The backend that runs: `requested`, or the first of BACKENDS that is available. Raises ValueError if `requested` is unknown
+    and RuntimeError, with the reason, if it cannot run."""
     if requested is None:
         best, *others = BACKENDS.get(device_type, ("reference",))
         reason = unavailable(best, device_type, dtype)

@@ -62,10 +62,8 @@ def linear_lif(
     spikes_dtype: torch.dtype | str | None = None,
     backend: str | None = None,
 ) -> Tensor:
-    """Spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,). The options are those of `LinearLIF`.
-
-    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
-    """
+    """Spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,). The options are those of `LinearLIF`. Raises ValueError or
+    TypeError, naming the argument, if an argument is invalid."""
     if x.dim() < 2:
         raise ValueError(f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}")
     counts = _counts(x, input, input_counts)

@@ -21,10 +21,8 @@ from .split_products import PROMOTED, product, scaled_product, unscaled
 
 
 def operands_of(weight: Tensor, operands: str, counts: int) -> "Operands":
-    """The operands of a weight (N, K) for `operands` "plain" or the name of a tier.
-
-    `counts` is the largest number of spikes in one input, 0 for a dense input.
-    """
+    """The operands of a weight (N, K) for `operands` "plain" or the name of a tier. `counts` is the largest number of spikes in
+    one input, 0 for a dense input."""
     if operands == "plain":
         return PlainOperands(weight)
     exact = 0 < counts <= TIERS[operands].largest_count

@@ -82,10 +82,8 @@ class LinearLIF(torch.nn.Module):
         cls, sizes: Sequence[int], bias: bool = True, spec: NeuronSpec | None = None, *, input: str | None = None, **options
     ) -> torch.nn.Sequential:
         """Layers sizes[0] → sizes[1] → … with one neuron; `input` describes the first layer's input, other options are for all.
-
         Layers pass on spikes in the type of the tier's operands, so that the next product reads them without a conversion. The
-        stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises ValueError for fewer than two sizes.
-        """
+        stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises ValueError for fewer than two sizes."""
         if len(sizes) < 2:
             raise ValueError(f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer")
         spec, last = spec or NeuronSpec(), len(sizes) - 2

@@ -27,10 +27,8 @@ PROMOTED = 4096
 
 
 def multiply(left: Tensor, right: Tensor, into: Tensor | None = None, keep: float = 1.0) -> Tensor:
-    """left @ right + keep·into in float32, from short operands. CPUs convert the operands to float32, which is exact.
-
-    CUDA needs torch 2.8 or later.
-    """
+    """left @ right + keep·into in float32, from short operands. CPUs convert the operands to float32, which is exact. CUDA needs
+    torch 2.8 or later."""
     if left.device.type == "cuda":
         if into is None:
             return torch.mm(left, right, out_dtype=torch.float32)
@@ -45,11 +43,8 @@ def product(left: Split, right: Split, promoted: int | None = None, multiply=mul
 
 
 def scaled_product(left: Split, right: Split, promoted: int | None = None, multiply=multiply) -> Tensor:
-    """`product` without the division by the scales.
-
-    Sums of `promoted` terms (None: all) stay in an accumulator. Products of smaller parts come first. `multiply` replaces the
-    function of that name, so that tests can model the hardware.
-    """
+    """`product` without the division by the scales. Sums of `promoted` terms (None: all) stay in an accumulator. Products of
+    smaller parts come first. `multiply` replaces the function of that name, so that tests can model the hardware."""
     total, terms = None, left.parts[0].shape[1]
     step = min(promoted or terms, terms) or 1
     pairs = _pairs(left, right)

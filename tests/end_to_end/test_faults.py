@@ -138,7 +138,7 @@ def test_a_case_bigger_than_one_that_ran_out_is_pruned(snnbench):
     )
     ended = snnbench.run(config, "--set", f"seed={seed}")
     assert {row["neurons"]: row["status"] for row in ended.rows} == {"97": "oom_host", "131": "pruned"}
-    assert "neurons = 97" in next(row["reason"] for row in ended.rows if row["neurons"] == "131")
+    assert "N=97" in next(row["reason"] for row in ended.rows if row["neurons"] == "131")
     assert ended.exit_code == 6
 
 

@@ -52,10 +52,8 @@ def _label(name: str, letter: str, times: dict[int, float]) -> str:
 
 
 def _crosses(lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
-    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, with intervals apart at both.
-
-    Only frameworks measured at both sizes can be compared.
-    """
+    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, with intervals apart at both. Only
+    frameworks measured at both sizes can be compared."""
     sizes = sorted({size for line in lines.values() for size in line})
     crosses = []
     for low, high in pairwise(sizes):

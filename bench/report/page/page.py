@@ -34,11 +34,9 @@ def html_text(
     missing: Sequence[str] = (),
     theirs: Sequence[Published] = (),
 ) -> str:
-    """The whole report of `table` under the heading `name`.
-
-    `unreadable` are sentences about files that were skipped, `sets` the folders that the rows are from, `missing` the names of
-    planned cases without a record, and `theirs` published figures to lay beside the measured ones.
-    """
+    """The whole report of `table` under the heading `name`. `unreadable` are sentences about files that were skipped, `sets` the
+    folders that the rows are from, `missing` the names of planned cases without a record, and `theirs` published figures to lay
+    beside the measured ones."""
     rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]

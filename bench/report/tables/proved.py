@@ -15,11 +15,9 @@ NOT_HERE = ("unsupported", "env_error")
 
 
 def matrix_text(table: Table) -> str:
-    """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing.
-
-    A cell names the precisions in which the network was proved and timed; a star says that the state has a wider format than
-    was asked for. A reason that holds for a whole precision stands below the table once.
-    """
+    """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing. A cell
+    names the precisions in which the network was proved and timed; a star says that the state has a wider format than was asked
+    for. A reason that holds for a whole precision stands below the table once."""
     devices = grouped(table.rows, lambda row: row.case.device)
     return "\n".join(_matrix(device, rows) for device, rows in sorted(devices.items()))
 

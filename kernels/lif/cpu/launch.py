@@ -56,10 +56,8 @@ def _run(name: str, call: Call, tensors: dict[str, torch.Tensor | None], bits: b
 
 @lru_cache(maxsize=4096)
 def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: bool, threads: int):
-    """The compiled function, its struct of numbers and strides, and the struct of the addresses that each call fills in.
-
-    `arrays` are names with (type, strides), or None. Making a plan takes longer than a small call.
-    """
+    """The compiled function, its struct of numbers and strides, and the struct of the addresses that each call fills in. `arrays`
+    are names with (type, strides), or None. Making a plan takes longer than a small call."""
     types = {array: described[0] for array, described in arrays if described}
     # The results set the order of sequences; but the last dim of bits counts bytes.
     order = "currents" if bits else next(array for array in ("spikes", "grad_currents", "currents") if array in types)
