@@ -40,8 +40,7 @@ class Spyx(JaxAdapter):
         lif = made(spyx.nn.PSU_LIF, spec, features)
 
         class Step:
-            def initial_state(self, batch):
-                return lif.initial_state(batch)
+            initial_state = staticmethod(lif.initial_state)
 
             def __call__(self, current, v):
                 s, v = lif(current, v)

@@ -43,8 +43,8 @@ def _origin(module: str) -> Path:
 
 
 def _imported(path: Path, folder: Path | None) -> Iterator[Path]:
-    """Files that a file imports: of each name a module or, where it is imported from a module, that one. `folder` is where
-    others than ours are looked for."""
+    """Files that a file imports: the module that each name is, else the module that it comes from. Modules of others are looked
+    for in `folder`."""
     for node in _imports(path.read_bytes()) if path.suffix == ".py" else ():
         for alias in node.names:
             if isinstance(node, ast.Import):

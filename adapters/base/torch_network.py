@@ -179,7 +179,8 @@ class TorchNetwork(nn.Module):
         }
 
     def _parts(self, case: Case) -> list[Part]:
-        """The adapter's modules, and one of ours for every other node, in the order in which the last nodes of each stand."""
+        """The adapter's modules, and one of ours for every other node, each in the place of its last node. They are gone through
+        backwards, so that it is known what is read later."""
         modules = dict(self.adapter.modules(case, self.network))
         run_of = {name: run for run in modules for name in run}
         modules |= {(node.name,): self._module(node, case) for node in self.network.nodes if node.name not in run_of}
