@@ -37,11 +37,9 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons).
-
-    `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does not
-    have. So a field that is added here later, with the default None, leaves every earlier id as it is.
-    """
+    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons). `as_dict` is the
+    canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does not have. So a field
+    that is added here later, with the default None, leaves every earlier id as it is."""
 
     framework: str
     construction: str = "default"
@@ -94,11 +92,9 @@ class Case:
 
 
 def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) -> list[tuple[str, str]]:
-    """The (construction, mode) pairs that `words`, the part of a framework's name after the colon, stand for.
-
-    `stepwise+compile` is one pair, with what is not named at its default; `*` is every construction in eager mode. Raises
-    KeyError with a word that is neither a construction nor a mode.
-    """
+    """The (construction, mode) pairs that `words`, the part of a framework's name after the colon, stand for. `stepwise+compile`
+    is one pair, with what is not named at its default; `*` is every construction in eager mode. Raises KeyError with a word that
+    is neither a construction nor a mode."""
     if words == "*":
         return [(construction, "eager") for construction in constructions]
     construction, mode = constructions[0], "eager"

@@ -35,9 +35,7 @@ class JaxAdapter(Adapter):
 
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Function:
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
-
-        `weight` is (outputs, inputs); `bias` is (outputs,) or None.
-        """
+        `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
         from .jax_network import linear
 
         neuron = self.lif(spec, (outputs,), construction)

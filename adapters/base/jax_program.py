@@ -92,11 +92,9 @@ class JaxProgram(Program):
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
     def _forward_and_residuals(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Any, ...]:
-        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes.
-
-        XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity
-        while tracing, dropped here and put back in `_pull_back`.
-        """
+        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes. XLA
+        returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity while tracing,
+        dropped here and put back in `_pull_back`."""
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
         known = jax.tree_util.tree_leaves((parameters, x, borders, value))

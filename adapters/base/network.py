@@ -52,10 +52,8 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: its name, kind, the nodes it reads, and its options; those left out have their defaults.
-
-    Raises ValueError for a kind or an option that does not exist, and for an option that is missing.
-    """
+    """One operation: its name, kind, the nodes it reads, and its options; those left out have their defaults. Raises ValueError
+    for a kind or an option that does not exist, and for an option that is missing."""
 
     name: str
     kind: str
@@ -80,11 +78,9 @@ class Node:
 
 @dataclass(frozen=True)
 class Network:
-    """Nodes that compute the last one's value from an input of features `input`, each after the nodes it reads.
-
-    Raises ValueError, naming the node, for a name that stands twice or not before its reader, for shapes that do not fit, and
-    for a bias in front of a norm.
-    """
+    """Nodes that compute the last one's value from an input of features `input`, each after the nodes it reads. Raises
+    ValueError, naming the node, for a name that stands twice or not before its reader, for shapes that do not fit, and for a bias
+    in front of a norm."""
 
     input: Shape
     nodes: tuple[Node, ...]

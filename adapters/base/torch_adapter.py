@@ -45,11 +45,8 @@ class TorchAdapter(Adapter):
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":
-        """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron.
-
-        `stepwise`: a Linear over the B rows of each step, then one step of the neuron. Raises Unsupported where the
-        neuron is no TimeLoop.
-        """
+        """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron. `stepwise`: a Linear over
+        the B rows of each step, then one step of the neuron. Raises Unsupported where the neuron is no TimeLoop."""
         from .time_loop import Stepwise, TimeLoop
         from .torch_network import LinearNeuron
 

@@ -106,10 +106,8 @@ def in_chunks(scan: Callable[[Tensor, State], tuple[Tensor, State]], mode: str) 
 
 
 class Pieces:
-    """A function compiled once for each length, from rest or from a state, with gradients or without.
-
-    Torch would find out by itself that these differ, and compile again. Kept apart, `recompiles` counts surprises only.
-    """
+    """A function compiled once for each length, from rest or from a state, with gradients or without. Torch would find out by
+    itself that these differ, and compile again. Kept apart, `recompiles` counts surprises only."""
 
     def __init__(self, function: Callable[..., Any], mode: str) -> None:
         self.function, self.mode = function, mode
@@ -134,11 +132,9 @@ def complaint(text: str) -> str:
 
 
 class DynamoClock:
-    """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's own exceptions.
-
-    `compile_s` is the time from the start of tracing to the end of code generation, the C++ or Triton compiler included,
-    the run of the code not. Other programs of the process (those of the proof) are not heard.
-    """
+    """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's own exceptions. `compile_s`
+    is the time from the start of tracing to the end of code generation, the C++ or Triton compiler included, the run of the code
+    not. Other programs of the process (those of the proof) are not heard."""
 
     def __init__(self) -> None:
         self.listening, self.seconds, self.graph_breaks, self.recompiles = False, 0.0, 0, 0

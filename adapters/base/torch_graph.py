@@ -109,10 +109,8 @@ class GraphProgram(TorchProgram):
 
 class Captured:
     """`work` as a graph: `replay` does it again, on the same memory; `outputs` are what it returned while it was captured.
-
-    `peak_bytes` and `kept_bytes` are what capturing allocated at most, and what of it is still allocated afterwards.
-    Raises Unsupported if the work does what cannot be captured, like waiting for the device.
-    """
+    `peak_bytes` and `kept_bytes` are what capturing allocated at most, and what of it is still allocated afterwards. Raises
+    Unsupported if the work does what cannot be captured, like waiting for the device."""
 
     def __init__(self, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
         side = torch.cuda.Stream()

@@ -90,11 +90,9 @@ MODULES: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """A module that computes a run of nodes: the value of the last of them from those that `reads` names.
-
-    `neuron` is the neuron among them, whose spikes are the module's value; with `potentials` the module gives (spikes,
-    potentials), and the potentials are its value. After it nobody reads the values `unread`.
-    """
+    """A module that computes a run of nodes: the value of the last of them from those that `reads` names. `neuron` is the neuron
+    among them, whose spikes are the module's value; with `potentials` the module gives (spikes, potentials), and the potentials
+    are its value. After it nobody reads the values `unread`."""
 
     nodes: tuple[str, ...]
     module: nn.Module
