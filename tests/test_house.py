@@ -24,10 +24,10 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
 IN_WORKERS = {"worker", "proof", "measure", "workloads"}
-OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "kernels.work", "status", "stats", "cores"} | IN_WORKERS
+OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "status", "stats", "cores"} | IN_WORKERS
 """What of this project a worker's rooms may import; folders with all that is in them."""
 
-PLAIN = {"kernels.spec", "kernels.surrogates", "kernels.work"}
+PLAIN = {"kernels.spec", "kernels.surrogates"}
 """Modules that import the standard library and each other only."""
 
 MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 19_500

@@ -1,5 +1,5 @@
-"""Neurons that loop over time in Python, cut open so that the loop can be compiled in chunks or hold a linear layer; and those
-whose loop cannot be cut."""
+"""Neurons that loop over time in Python. Most can be run piece by piece: then the loop can be compiled in chunks, or hold a
+linear layer. Others (`Uncut`) only run from the first step to the last."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ State = Any
 class TimeLoop(torch.nn.Module):
     """A neuron whose state goes in and comes out: currents (T, B, *features) → spikes of that shape, from rest.
 
-    Subclass and define `step`, or `scan` where the framework has the loop; each is made of the other. Gradients must flow
-    through the state.
+    Subclass and define either `step` or, where the framework has the loop, `scan`: the other is made of it. Gradients must
+    flow through the state.
 
         class Loop(TimeLoop):
             def step(self, current, v):
@@ -49,8 +49,8 @@ class Stepwise(TimeLoop):
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
         self.neuron = neuron
 
-    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
-        return self.neuron.step(self.linear(current), state)
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.neuron.step(self.linear(x), state)
 
 
 class Uncut(torch.nn.Module):

@@ -16,7 +16,7 @@ from ..mistakes import ConfigError
 from ..run.check import Checked, plan_check, points_to_check, prove_apart
 from ..workloads import WORKLOADS
 from . import exit_codes
-from .console import messages, new_table, output, print_json
+from .console import messages, new_table, output, print_json, say
 from .options import Adapters, Json, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
@@ -58,10 +58,15 @@ def check(
     tell_left_out(left_out)
     progress = messages()
     results = []
-    for planned in cases:
-        if progress.is_terminal:
-            progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
-        results.append(prove_apart(planned, seconds))
+    interrupted = False
+    try:
+        for planned in cases:
+            if progress.is_terminal:
+                progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
+            results.append(prove_apart(planned, seconds))
+    except KeyboardInterrupt:  # typer turns it into a silent exit
+        interrupted = True
+        say(f"interrupted after {len(results)} of {len(cases)} proofs")
     if as_json:
         print_json([result.as_dict() for result in results])
     else:
@@ -73,7 +78,7 @@ def check(
                 faults[result.reason or result.status].append(result.name)
         for reason, failed in faults.items():
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
-    raise typer.Exit(_exit_code([r.status for r in results], named=bool(names)))
+    raise typer.Exit(exit_codes.INTERRUPTED if interrupted else _exit_code([r.status for r in results], named=bool(names)))
 
 
 def _exit_code(statuses: list[str], named: bool) -> int:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what they have in common behind them."""
+"""Options that several verbs share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +13,9 @@ Out = Annotated[Path | None, typer.Option(help="Where results go [default: resul
 Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
-Part = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
+ShardOption = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
-Execute = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
+ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
 
 
 def tell_left_out(names: list[str]) -> None:

@@ -9,7 +9,7 @@ from ..machine.facts import machine_facts
 from ..run.done import Done, Left
 from ..run.planning import load_plan
 from .console import new_table, output, print_json
-from .options import Adapters, Config, Execute, Json, Only, Out, Part, Settings, Where, tell_left_out
+from .options import Adapters, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
 
 
 def plan(
@@ -18,8 +18,8 @@ def plan(
     settings: Settings = [],
     only: Only = "",
     adapter: Adapters = [],
-    executor: Execute = Where.LOCAL,
-    shard: Part = "1/1",
+    executor: ExecutorOption = Where.LOCAL,
+    shard: ShardOption = "1/1",
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""

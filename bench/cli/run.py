@@ -9,7 +9,7 @@ from ..run.planning import load_plan
 from ..run.runner import execute
 from . import exit_codes
 from .console import messages, output, say
-from .options import Adapters, Config, Execute, Only, Out, Part, Settings, Where, tell_left_out
+from .options import Adapters, Config, ExecutorOption, Only, Out, Settings, ShardOption, Where, tell_left_out
 from .progress import Progress
 
 
@@ -20,8 +20,8 @@ def run(
     only: Only = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
     adapter: Adapters = [],
-    executor: Execute = Where.LOCAL,
-    shard: Part = "1/1",
+    executor: ExecutorOption = Where.LOCAL,
+    shard: ShardOption = "1/1",
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     plan = load_plan(config, settings, only, adapter, executor, shard)

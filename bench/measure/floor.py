@@ -5,7 +5,6 @@ from math import prod
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.kernels.work import Work
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 2}
 """Bytes of a number at the borders of a network."""
@@ -13,6 +12,18 @@ WINOGRAD = 4
 """How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}
 """A time below this share of the floor is refused as implausible."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Floating-point operations of matrix products, and bytes, each array read or written once. The neuron's own arithmetic (a
+    few operations for each element) is left out, because memory takes longer on every machine."""
+
+    flops: float
+    bytes: float
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.flops + other.flops, self.bytes + other.bytes)
 
 
 @dataclass(frozen=True)

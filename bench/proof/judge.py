@@ -126,8 +126,9 @@ def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: s
     behind = f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""  # which may be what is wrong
     where = f" in {name}{behind}" if name else ""
     verdict.findings.append(
-        f"{share:.2%} of the decisions{where} are wrong (allowed {limit.decisions:.2%} within {limit.distance:.1e} of the "
-        f"threshold), the first at step {step}, item {item}, neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
+        f"{share:.2%} of the decisions{where} are wrong, up to {worst:.1e} from the threshold (allowed {limit.decisions:.2%}, "
+        f"up to {limit.distance:.1e}), the first at step {step}, item {item}, "
+        f"neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
         f"v = {v[place]:.6f} calls for {expected[place]:.0f} spikes, the framework gave {spikes[place]:.0f}"
     )
 

@@ -28,6 +28,9 @@ import torch
 
 from ..spec import RESETS, SURROGATES, NeuronSpec
 
+CHECKPOINT_STEPS = 32
+"""The neuron's state is saved every so many time steps. The backward pass recomputes potentials from there."""
+
 
 @dataclass(kw_only=True)
 class Call:

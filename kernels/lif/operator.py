@@ -15,9 +15,8 @@ from torch import Tensor
 
 from ..register import register, register_backward
 from ..spec import NeuronSpec
-from ..work import CHECKPOINT_STEPS
 from . import backends
-from .contract import Backward, Forward, state_dtype
+from .contract import CHECKPOINT_STEPS, Backward, Forward, state_dtype
 from .strides import Unwalkable
 
 SPIKE_DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16", "float64", "uint8")}

@@ -9,8 +9,7 @@ import torch
 from ..bits import pack
 from ..spec import NeuronSpec
 from ..surrogates import derivative
-from ..work import CHECKPOINT_STEPS
-from .contract import Backward, Forward, state_dtype
+from .contract import CHECKPOINT_STEPS, Backward, Forward, state_dtype
 
 WRITES_PARTS = False
 

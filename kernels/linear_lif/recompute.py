@@ -14,9 +14,8 @@ from torch import Tensor
 
 from .. import bits
 from ..lif import backends
-from ..lif.contract import Backward, Forward
+from ..lif.contract import CHECKPOINT_STEPS, Backward, Forward
 from ..lif.operator import SPIKE_DTYPES, over_channel, run, state_dtype, sum_to_channel
-from ..work import CHECKPOINT_STEPS
 from .contract import LinearOptions, Saved
 from .matmul import Operands, currents_dtype
 

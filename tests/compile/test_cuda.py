@@ -14,10 +14,9 @@ from support.cuda_checks import channel, forward_call
 from support.slow import representatives
 
 from snnbench.kernels.build import nvrtc
-from snnbench.kernels.lif.contract import Backward
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Backward
 from snnbench.kernels.lif.cuda import launch as cuda_launch
 from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 ARCHITECTURE = "sm_90"
 

@@ -15,10 +15,9 @@ from support import sass
 from support.gpuless import driver  # noqa: F401 a fixture
 from support.slow import representatives
 
-from snnbench.kernels.lif.contract import Backward, Forward
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Backward, Forward
 from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.spec import NEURONS, NeuronSpec
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 pytestmark = [
     pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed"),

@@ -8,9 +8,8 @@ from support.networks import network_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.kernels.work import Work
 from snnbench.measure import ceilings
-from snnbench.measure.floor import Ceilings, floor, implausible, mandatory, products
+from snnbench.measure.floor import Ceilings, Work, floor, implausible, mandatory, products
 
 CASE = Case("any", neurons=10, time_steps=7, batch=3)
 PRODUCT = 2 * 7 * 3 * 10 * 10  # 4200 flops

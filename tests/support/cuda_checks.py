@@ -7,11 +7,10 @@ import torch
 from support import cuda_emulation
 
 from snnbench.kernels.lif import reference
-from snnbench.kernels.lif.contract import Backward, Forward
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Backward, Forward
 from snnbench.kernels.lif.cuda import launch
 from snnbench.kernels.linear_lif.split_formats import bf16_triple
 from snnbench.kernels.spec import NeuronSpec
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 ROUNDING = {torch.float32: 0, torch.float16: 2**-11, torch.bfloat16: 2**-8}
 """Relative error of storing a number, by type."""

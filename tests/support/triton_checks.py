@@ -9,9 +9,8 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from snnbench.kernels.lif import reference
-from snnbench.kernels.lif.contract import Backward, Forward
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Backward, Forward
 from snnbench.kernels.lif.triton import launch
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 
 @pytest.fixture(autouse=True)

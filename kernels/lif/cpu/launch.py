@@ -9,8 +9,7 @@ import torch
 
 from ...build import cpp
 from ...spec import NeuronSpec
-from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Call, Forward, neuron_macros, neuron_numbers
+from ..contract import CHECKPOINT_STEPS, Backward, Call, Forward, neuron_macros, neuron_numbers
 from ..strides import MAX_DIMS, walk
 
 TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}

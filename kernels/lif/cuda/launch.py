@@ -17,8 +17,7 @@ import torch
 
 from ...build import nvrtc
 from ...spec import NeuronSpec
-from ...work import CHECKPOINT_STEPS
-from ..contract import Call, Forward, neuron_macros, neuron_numbers
+from ..contract import CHECKPOINT_STEPS, Call, Forward, neuron_macros, neuron_numbers
 from ..strides import walk
 
 HERE = Path(__file__).parent

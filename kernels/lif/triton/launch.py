@@ -8,8 +8,7 @@ from typing import Any
 import torch
 import triton
 
-from ...work import CHECKPOINT_STEPS
-from ..contract import Backward, Call, Forward
+from ..contract import CHECKPOINT_STEPS, Backward, Call, Forward
 from ..strides import walk
 from .kernels import backward_kernel, forward_kernel
 

@@ -22,11 +22,11 @@ from support.triton_checks import (
 
 from snnbench.kernels import LinearLIF
 from snnbench.kernels.lif import lif, reference
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS
 from snnbench.kernels.lif.operator import run
 from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.linear_lif.split_formats import bf16_triple
 from snnbench.kernels.spec import NEURONS, SURROGATES, NeuronSpec
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 assert triton_launch.INTERPRETED, "run with TRITON_INTERPRET=1"
 

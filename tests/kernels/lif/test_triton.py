@@ -10,10 +10,9 @@ pytest.importorskip("triton")
 from support.gpuless import QUICK, SLOW, run_interpreted
 
 from snnbench.kernels.lif import backends
-from snnbench.kernels.lif.contract import Forward
+from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Forward
 from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.spec import NEURONS
-from snnbench.kernels.work import CHECKPOINT_STEPS
 
 CASES = Path(__file__).with_name("interpreted.py")
 
