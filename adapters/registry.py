@@ -42,10 +42,8 @@ def references() -> dict[str, str]:
 
 
 def load(reference: str) -> Adapter:
-    """The adapter behind `module:Class` or `path/to/file.py:Class`.
-
-    Raises ImportError or AttributeError as the import does; TypeError if the class is no adapter.
-    """
+    """The adapter behind `module:Class` or `path/to/file.py:Class`. Raises ImportError or AttributeError as the import does;
+    TypeError if the class is no adapter."""
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
         sys.path.append(str(Path(source).parent))  # last, so that a file named like a framework does not hide it

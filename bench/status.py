@@ -5,21 +5,9 @@ from collections.abc import Iterable
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 
 STATUSES = (
-    "ok",
-    "unsupported",
-    "pruned",
-    "oom_gpu",
-    "oom_host",
-    "timeout",
-    "interrupted",
-    "env_error",
-    "import_error",
-    "build_error",
-    "crash",
-    "error",
-    "implausible",
-    "check_failed",
-)
+    "ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout", "interrupted",
+    "env_error", "import_error", "build_error", "crash", "error", "implausible", "check_failed",
+)  # fmt: skip
 """From best to worst; a case shows its worst."""
 
 RESULTS = ("ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout")

@@ -16,8 +16,26 @@ from .network import Network, Node
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+LEARNING_RATE = 0.5
+"""Of the update in `Program.step`: so large that an update shows its gradient in all its digits. Parameters that are scaled by s
+have the gradient of the network over s, and this rate times s²."""
+
 Parameters = dict[str, dict[str, Array]]
 """float32 arrays by node and name (weight, bias, recurrent), of the shapes that `Network.parameters` has."""
+
+
+def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How far an array of that shape is rolled along each axis, as `numpy.roll` does: the digits of `turn`, whose bases are the
+    sizes of the axes. The same numbers in another place are another array, in every format and without rounding.
+
+    >>> shifts(17, (5, 7))
+    (2, 3)
+    """
+    digits = []
+    for size in shape:
+        turn, digit = divmod(turn, size)
+        digits.append(digit)
+    return tuple(digits)
 
 
 class Unsupported(Exception):
@@ -30,10 +48,8 @@ class BuildFailed(Exception):
 
 @dataclass
 class Gradients:
-    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features).
-
-    A gradient that the program should have given and did not is None; so is the input's where the case asks for none.
-    """
+    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features). A gradient
+    that the program should have given and did not is None; so is the input's where the case asks for none."""
 
     parameters: dict[str, dict[str, Array | None]]
     input: Array | None
@@ -83,10 +99,8 @@ class Adapter(ABC):
         return None
 
     def current_scale(self, spec: NeuronSpec) -> float:
-        """The factor by which currents must be multiplied because the framework divides its input by it: a power of two.
-
-        It is folded into the parameters in front of the neuron and taken out of their gradients again.
-        """
+        """The factor by which currents must be multiplied because the framework divides its input by it: a power of two. It is
+        folded into the parameters in front of the neuron and taken out of their gradients again."""
         return 1.0
 
     def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Any:
@@ -209,6 +223,14 @@ class Program(Protocol):
     def put_input(self, array: Array) -> Any:
         """Move a float32 input (T, B, *features) to the device in the case's precision; an input of currents is scaled here."""
 
+    def roll_input(self, buffer: Any, given: Any, turn: int) -> Any:
+        """An input on the device: `given`, from `put_input`, rolled by `shifts(turn, shape)`. Written over `buffer`, an earlier
+        result or None, where the framework's arrays can be written to."""
+
+    def roll_parameters(self, turn: int) -> None:
+        """Set every parameter, of the network's shape, to what was loaded, rolled by `shifts(turn, shape)`: in place where that
+        can be done. Running statistics stay."""
+
     def put_upstream(self, array: Array, result: Any) -> Any:
         """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of
         `result`'s output."""
@@ -223,7 +245,7 @@ class Program(Protocol):
         """Compute the same as forward, nothing kept. What it leaves of running statistics is not judged."""
 
     def step(self, x: Any, upstream: Any) -> Any:
-        """Forward, backward and an SGD update with learning rate 0."""
+        """Forward, backward and an SGD update of the parameters with LEARNING_RATE."""
 
     def wait(self, result: Any) -> None:
         """Return once everything in `result` is computed."""
@@ -240,7 +262,8 @@ class Program(Protocol):
         return {}
 
     def gradients(self, result: Any) -> Gradients:
-        """What `backward` gave, as new arrays, scale factors undone."""
+        """What `backward` gave, as new arrays, scale factors undone. After a `step` those of the parameters are taken from the
+        update: what a step is for must have happened."""
 
     def release(self) -> None:
         """Forget gradients of earlier calls, outside the clock."""
@@ -267,11 +290,9 @@ class Program(Protocol):
         return None
 
     def facts(self, result: Any) -> dict[str, Any]:
-        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings.
-
-        `scaled_in_call` names the neurons whose currents are multiplied by `current_scale` inside the call, because no
-        parameters stand in front of them that could take the factor.
-        """
+        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings. `scaled_in_call`
+        names the neurons whose currents are multiplied by `current_scale` inside the call, because no parameters stand in front
+        of them that could take the factor."""
         return {}
 
     def compile_facts(self) -> dict[str, Any]:

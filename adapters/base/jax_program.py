@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .case import Case
-from .contract import Array, Gradients, MemoryProbe, Parameters, Program
+from .contract import LEARNING_RATE, Array, Gradients, MemoryProbe, Parameters, Program, shifts
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .network import INPUT, Network
 
@@ -18,7 +18,8 @@ DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16"
 
 @dataclass
 class JaxResult:
-    """`value` is the network's output where that is not the last neuron's spikes, else None."""
+    """`value` is the network's output where that is not the last neuron's spikes, else None. `updated` are the parameters after
+    a step, and the gradient of the input; `start` the parameters before it."""
 
     x: Value
     borders: dict[str, Value]
@@ -26,6 +27,7 @@ class JaxResult:
     residuals: list[Value] = field(default_factory=list)
     gradients: Any = None
     updated: Any = None
+    start: Any = None
 
     @property
     def output(self) -> Value:
@@ -48,7 +50,7 @@ class JaxProgram(Program):
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
         self._inference = jax.jit(self._infer)
-        self._learning_rate = jax.device_put(np.float32(0), self.device)
+        self._roll = jax.jit(lambda array, by: jnp.roll(array, by, tuple(range(array.ndim))))
 
     # -- data ------------------------------------------------------------------------------------------------
 
@@ -65,6 +67,9 @@ class JaxProgram(Program):
             return self._put(self._scaled(array, node), jnp.float32 if self.kinds[node] == "norm" else self.dtype)
 
         self.parameters = {node: {name: put(node, array) for name, array in own.items()} for node, own in parameters.items()}
+        self.loaded = self.parameters
+        rates = {node: np.float32(LEARNING_RATE * self.scales.get(node, 1.0) ** 2) for node in parameters}
+        self.rates = {node: dict.fromkeys(own, jax.device_put(rates[node], self.device)) for node, own in parameters.items()}
         start = {"mean": np.zeros, "variance": np.ones}
         self.running = {
             node: {name: self._put(values(len(own["weight"])), jnp.float32) for name, values in start.items()}
@@ -72,8 +77,17 @@ class JaxProgram(Program):
             if self.kinds[node] == "norm"
         }
 
+    def roll_parameters(self, turn: int) -> None:
+        self.parameters = jax.tree_util.tree_map(lambda array: self._rolled(array, turn), self.loaded)
+
     def put_input(self, array: Array) -> Value:
         return self._put(self._scaled(array, INPUT), self.dtype)
+
+    def roll_input(self, buffer: Value | None, given: Value, turn: int) -> Value:
+        return self._rolled(given, turn)
+
+    def _rolled(self, array: Value, turn: int) -> Value:
+        return self._roll(array, shifts(turn, array.shape)).block_until_ready()
 
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
         return self._put(array, result.output.dtype)
@@ -108,11 +122,11 @@ class JaxProgram(Program):
         return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
 
     def _train(
-        self, parameters: dict[str, Own], running: dict[str, Own], x: Value, upstream: Value, learning_rate: Value
+        self, parameters: dict[str, Own], running: dict[str, Own], x: Value, upstream: Value, rates: dict[str, Own]
     ) -> tuple[Any, ...]:
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         gradients = pullback(upstream)
-        updated = jax.tree_util.tree_map(lambda p, g: p - (learning_rate * g).astype(p.dtype), parameters, gradients[0])
+        updated = jax.tree_util.tree_map(lambda p, g, rate: p - (rate * g).astype(p.dtype), parameters, gradients[0], rates)
         return borders, value, running, updated, gradients[1:]
 
     def _infer(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[dict[str, Value], Value | None]:
@@ -143,9 +157,10 @@ class JaxProgram(Program):
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
         with self.compiling:
-            answer = self._step(self.parameters, self.running, x, upstream, self._learning_rate)
+            answer = self._step(self.parameters, self.running, x, upstream, self.rates)
         borders, value, self.running, updated, by_input = answer
-        return JaxResult(x, self._in_order(borders), value, updated=(updated, by_input))
+        start, self.parameters = self.parameters, updated
+        return JaxResult(x, self._in_order(borders), value, updated=(updated, by_input), start=start)
 
     def wait(self, result: JaxResult) -> None:
         jax.block_until_ready((result.borders, result.value, result.residuals, result.gradients, result.updated, self.running))
@@ -162,9 +177,13 @@ class JaxProgram(Program):
         return {node: {name: _numpy(array) for name, array in own.items()} for node, own in self.running.items()}
 
     def gradients(self, result: JaxResult) -> Gradients:
-        by_parameters, *by_input = result.gradients
+        if result.updated is None:
+            by_parameters, *by_input = jax.tree_util.tree_map(_numpy, result.gradients)
+        else:
+            updated, by_input = result.updated
+            by_parameters = jax.tree_util.tree_map(_shown_by_update, result.start, updated, self.rates)
         parameters: dict[str, dict[str, Array | None]] = {
-            node: {name: self._scaled(_numpy(array), node) for name, array in own.items()} for node, own in by_parameters.items()
+            node: {name: self._scaled(array, node) for name, array in own.items()} for node, own in by_parameters.items()
         }
         return Gradients(parameters, self._scaled(_numpy(by_input[0]), INPUT) if by_input else None)
 
@@ -252,6 +271,10 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
 def _device(name: str) -> Any:
     kind, _, index = name.partition(":")
     return jax.devices({"cuda": "gpu"}.get(kind, kind))[int(index or 0)]
+
+
+def _shown_by_update(before: Value, after: Value, rate: Value) -> Array:
+    return (_numpy(before) - _numpy(after)) / _numpy(rate)
 
 
 def _numpy(array: Value) -> Array:

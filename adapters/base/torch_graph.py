@@ -49,8 +49,8 @@ class GraphProgram(TorchProgram):
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
-        result, gradients = self._replay("step", self._run_step, self._run_step)
-        return self._with_gradients(replace(result, x=result.x.detach()), gradients)
+        result, gradients = self._replay("step", self._run_step, self._run_undone_step)
+        return self._with_gradients(replace(result, x=result.x.detach(), stepped=bool(self.leaves)), gradients)
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
@@ -84,6 +84,10 @@ class GraphProgram(TorchProgram):
         if self.leaves:
             self.optimizer.step()
         return result, gradients
+
+    def _run_undone_step(self) -> None:
+        self._run_step()
+        self.roll_parameters(self.turn)
 
     def _take(self, **tensors: Tensor) -> None:
         for name, tensor in tensors.items():

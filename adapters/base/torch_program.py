@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .case import Case
-from .contract import Array, Gradients, MemoryProbe, Parameters, Program, Timer
+from .contract import LEARNING_RATE, Array, Gradients, MemoryProbe, Parameters, Program, Timer, shifts
 from .modes import COMPILE_MODES
 from .network import INPUT, Network
 from .torch_network import TorchNetwork, TorchSpelling
@@ -22,11 +22,13 @@ DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, 
 
 @dataclass
 class TorchResult:
-    """`borders` are the spikes of every neuron that was kept; `x` is the leaf whose gradient is asked for."""
+    """`borders` are the spikes of every neuron that was kept; `x` is the leaf whose gradient is asked for. `stepped`: the
+    parameters were updated."""
 
     x: Tensor
     borders: dict[str, Tensor]
     output: Tensor
+    stepped: bool = False
 
 
 class TorchProgram(Program):
@@ -42,6 +44,7 @@ class TorchProgram(Program):
         self.parameters = self.network.parameters_by_node()
         self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
         self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
+        self.rates = {node: LEARNING_RATE * self.scales.get(node, 1.0) ** 2 for node in self.shapes}
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
@@ -63,9 +66,26 @@ class TorchProgram(Program):
                     parameter.copy_(values.reshape(parameter.shape))
         for norm in self.network.norms().values():
             norm.reset_running_stats()
+        self.loaded, self.turn = [leaf.detach().clone() for leaf in self.leaves], 0
+
+    def roll_parameters(self, turn: int) -> None:
+        self.turn = turn
+        with torch.no_grad():
+            for leaf, start in zip(self.leaves, self._starts(), strict=True):
+                leaf.copy_(start)
+
+    def _starts(self) -> Iterator[Tensor]:
+        """The leaves as the last `roll_parameters` set them."""
+        shapes = (shape for own in self.shapes.values() for shape in own.values())
+        for loaded, shape in zip(self.loaded, shapes, strict=True):
+            yield _rolled(loaded.reshape(shape), self.turn).reshape(loaded.shape)
 
     def put_input(self, array: Array) -> Tensor:
         return self._put(self._scaled(array, INPUT), self.dtype)
+
+    def roll_input(self, buffer: Tensor | None, given: Tensor, turn: int) -> Tensor:
+        rolled = _rolled(given, turn)
+        return rolled if buffer is None else buffer.copy_(rolled)
 
     def put_upstream(self, array: Array, result: TorchResult) -> Tensor:
         return self._put(array, result.output.dtype)
@@ -81,9 +101,7 @@ class TorchProgram(Program):
         x = x.detach().requires_grad_(self.case.input_grad)
         with self.autocast:
             borders, output = self.call(x, self.holds_borders)
-        if not isinstance(output, Tensor):
-            raise TypeError(f"a neuron must return its spikes alone, not a {type(output).__name__}")
-        return TorchResult(x, borders, output)
+        return _result(x, borders, output)
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         result.output.backward(upstream)
@@ -91,12 +109,15 @@ class TorchProgram(Program):
 
     def inference(self, x: Tensor) -> TorchResult:
         with torch.no_grad(), self.autocast:
-            return TorchResult(x, *self.call(x, False))
+            return _result(x, *self.call(x, False))
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
         """Made at the first step: importing torch.optim takes a second that no framework should answer for."""
-        return torch.optim.SGD(self.leaves, lr=0.0)
+        groups: dict[float, list[Tensor]] = {}
+        for node, own in self.parameters.items():
+            groups.setdefault(self.rates[node], []).extend(own.values())
+        return torch.optim.SGD([{"params": leaves, "lr": rate} for rate, leaves in groups.items()])
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         if not self.leaves:
@@ -104,7 +125,7 @@ class TorchProgram(Program):
         self.optimizer.zero_grad(set_to_none=True)
         result = self.backward(self.forward(x), upstream)
         self.optimizer.step()
-        return result
+        return replace(result, stepped=True)
 
     def wait(self, result: object) -> None:
         if self.device.type == "cuda":
@@ -127,10 +148,15 @@ class TorchProgram(Program):
         return {name: {"mean": _numpy(norm.running_mean), "variance": _numpy(norm.running_var)} for name, norm in norms}
 
     def gradients(self, result: TorchResult) -> Gradients:
+        starts = dict(zip(map(id, self.leaves), self._starts(), strict=True)) if result.stepped else {}
+
         def gradient(node: str, name: str, parameter: Tensor) -> Array | None:
             if parameter.grad is None:
                 return None
-            return self._scaled(_numpy(parameter.grad).reshape(self.shapes[node][name]), node)
+            values = _numpy(parameter.grad)
+            if result.stepped:
+                values = (_numpy(starts[id(parameter)]) - _numpy(parameter)) / np.float32(self.rates[node])
+            return self._scaled(values.reshape(self.shapes[node][name]), node)
 
         parameters = {
             node: {name: gradient(node, name, parameter) for name, parameter in named.items()}
@@ -235,6 +261,18 @@ class CudaMemory:
     def peak(self) -> tuple[int, int, int]:
         torch.cuda.synchronize(self.device)
         return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
+
+
+def _result(x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
+    """Raises TypeError for what is no plain tensor: what computes its values only when they are asked for is not timed."""
+    for value in (*borders.values(), output):
+        if type(value) is not Tensor:
+            raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
+    return TorchResult(x, borders, output)
+
+
+def _rolled(tensor: Tensor, turn: int) -> Tensor:
+    return tensor.roll(shifts(turn, tensor.shape), tuple(range(tensor.dim())))
 
 
 def _numpy(tensor: Tensor) -> Array:

@@ -38,9 +38,9 @@ class Timing:
         return []
 
 
-def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: Any = time) -> tuple[Timing, Any, int]:
-    """Time `phase` for about `budget` seconds after its first call: (its Timing, last result for the recheck, index of its
-    input). `clock` has the wall time `perf_counter()` and the CPU time of all threads `process_time()`, in seconds."""
+def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: Any = time) -> tuple[Timing, Any]:
+    """Time `phase` for about `budget` seconds after its first call: (its Timing, last result for the recheck). `clock` has the
+    wall time `perf_counter()` and the CPU time of all threads `process_time()`, in seconds."""
     timer, samples = program.device_timer(), Timing(device_clock=program.device_clock)
 
     def once(index: int) -> tuple[Any, float, tuple[float, float, float]]:
@@ -77,7 +77,7 @@ def sample(phase: Phase, program: Program, rel_ci: float, budget: float, clock: 
             samples.stop_reason = stop_reason(samples.wall, clock.perf_counter() - begun, rel_ci, budget)
     finally:
         gc.enable()
-    return samples, result, index
+    return samples, result
 
 
 def seconds(samples: Timing) -> float:

@@ -11,18 +11,18 @@ from snnbench.adapters.base.network import Network
 from ..workloads import workload_of
 from . import oracle
 from .calibration import calibrate
-from .problem import alone, generate
+from .problem import generate
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
 
 
 @dataclass
 class FreeRun:
-    """Gains and firing rates by neuron; the last neuron's spikes on its judged features, None for several wide neurons."""
+    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features)."""
 
     gains: dict[str, float]
     rates: dict[str, float]
-    spikes: np.ndarray | None
+    spikes: np.ndarray
 
     @property
     def unsuitable(self) -> str | None:
@@ -33,11 +33,9 @@ class FreeRun:
         suitable = f"{LEAST_RATE:.0%} to {MOST_RATE:.0%}"
         return f"unsuitable problem: the oracle fires at {outside[0]:.1%}, outside {suitable}, so a proof would show little"
 
-    def mismatch(self, spikes: np.ndarray, rows: np.ndarray | None) -> float | None:
-        """Share of the last neuron's spikes (T, B, *features) that differ from the oracle's own run."""
-        if self.spikes is None:
-            return None
-        return float((self.spikes != (spikes if rows is None else spikes[:, :, rows])).mean())
+    def mismatch(self, spikes: np.ndarray) -> float:
+        """Share of the last neuron's spikes that differ from the oracle's own run."""
+        return float((self.spikes != spikes).mean())
 
     def facts(self) -> dict[str, list[float]]:
         """For the record: gains and rates from the first neuron to the last."""
@@ -45,14 +43,10 @@ class FreeRun:
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
-    """Calibrate `case` and run its oracle free; several wide neurons are calibrated only."""
+    """Calibrate `case` and run its oracle free."""
     gains = calibrate(case, network)
     problem = generate(case, network, gains)
-    if problem.rows is not None:
-        if len(network.neurons) > 1:
-            return FreeRun(gains, {}, None)
-        problem = alone(problem, problem.last, problem.input, problem.other_input, problem.rows)
-    result = oracle.forward(problem.network, problem.parameters, problem.input)
+    result = oracle.forward(network, problem.parameters, problem.input)
     rates = {name: float(spikes.mean()) for name, spikes in result.spikes.items()}
     return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8))
 
@@ -60,9 +54,8 @@ def free_run(case: Case, network: Network) -> FreeRun:
 def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`; the file appears whole or not at all."""
     free, partial = free_run(case, workload_of(case).network(case)), path.with_suffix(".partial.npz")
-    spikes = {} if free.spikes is None else {"spikes": free.spikes}
-    names, gains = list(free.gains), list(free.gains.values())
-    np.savez_compressed(partial, allow_pickle=False, neurons=names, gains=gains, rates=list(free.rates.values()), **spikes)
+    names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
+    np.savez_compressed(partial, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes)
     partial.replace(path)
 
 
@@ -70,5 +63,5 @@ def read_free_run(path: Path) -> FreeRun:
     """The free run that `write_free_run` stored."""
     with np.load(path) as stored:
         names = stored["neurons"].tolist()
-        gains, rates = (dict(zip(names, stored[key].tolist(), strict=False)) for key in ("gains", "rates"))
-        return FreeRun(gains, rates, stored.get("spikes"))
+        gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
+        return FreeRun(gains, rates, stored["spikes"])

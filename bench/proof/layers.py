@@ -5,13 +5,37 @@ value and the `Pull` of gradients back through it.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 Options = Mapping[str, Any]
-Pull = Callable[[np.ndarray], tuple[Arrays, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product left (…, M) · right (M, K) that need not be multiplied out."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.left.shape[:-1], self.right.shape[1])
+
+    def whole(self) -> np.ndarray:
+        return np.tensordot(self.left, self.right, axes=1)
+
+    def times(self, vectors: np.ndarray) -> np.ndarray:
+        """The product with `vectors` (K, P): cheap where P is small."""
+        return np.tensordot(self.left, self.right @ vectors, axes=1)
+
+
+Value = np.ndarray | Product
+Gradient = Mapping[str, Value]
+Pull = Callable[[np.ndarray], tuple[Gradient, Value]]
 """The gradient of a node's value → those of its parameters by name, and that of each value that it reads."""
 
 
@@ -38,9 +62,9 @@ def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Option
 def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     weight = parameters["weight"]
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
-        by_weight = np.tensordot(gradient, x, axes=([0, 1], [0, 1]))
-        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1))}, np.tensordot(gradient, weight, axes=1)
+    def pull(gradient: np.ndarray) -> tuple[Gradient, Product]:
+        by_weight = Product(gradient.reshape(-1, gradient.shape[2]).T, x.reshape(-1, x.shape[2]))
+        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1))}, Product(gradient, weight)
 
     return np.tensordot(x, weight, axes=(2, 1)) + parameters.get("bias", 0), pull
 
@@ -48,7 +72,7 @@ def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nda
 def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     weight, seen = parameters["weight"], windows(x, options)
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         by_weight = np.tensordot(gradient, seen, axes=([0, 1, 3, 4], [0, 1, 3, 4]))
         by_window = np.moveaxis(np.tensordot(gradient, weight, axes=(2, 0)), 4, 2)
         return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1, 3, 4))}, summed_windows(by_window, x.shape, options)
@@ -63,7 +87,7 @@ def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     deviation = np.sqrt(x.var(axis=axes, keepdims=True) + options["epsilon"])
     normal = (x - x.mean(axis=axes, keepdims=True)) / deviation
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         along_mean = gradient.mean(axis=axes, keepdims=True)
         along_spread = normal * (gradient * normal).mean(axis=axes, keepdims=True)
         by_parameter = {"weight": (gradient * normal).sum(axis=axes), "bias": gradient.sum(axis=axes)}
@@ -81,7 +105,7 @@ def statistics(x: np.ndarray) -> dict[str, np.ndarray]:
 def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     seen = windows(x, options, outside=-np.inf)
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         largest = seen.reshape(*seen.shape[:5], -1).argmax(axis=-1)[..., None]  # of equal values the first in row-major order
         by_window = np.zeros((*seen.shape[:5], options["kernel"] ** 2))
         np.put_along_axis(by_window, largest, gradient[..., None], axis=-1)
@@ -93,7 +117,7 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
 def _avg_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     seen = windows(x, options)
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         share = gradient[..., None, None] / options["kernel"] ** 2
         return {}, summed_windows(np.broadcast_to(share, seen.shape), x.shape, options)
 

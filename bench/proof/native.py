@@ -69,7 +69,7 @@ def _faults(problem: Problem, first: Gradients, again: Gradients, half: int, tol
         for node in shapes
         if key in shapes[node]
     ]
-    if first.input is not None:
+    if problem.input_grad:
         pairs.append(("input", first.input, again.input))
     wrong = [finding for pair in pairs if (finding := _fault(*pair, tolerance))]
     yield from wrong

@@ -11,11 +11,13 @@ import numpy as np
 from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network, Node
 
-from .layers import LAYERS, Arrays, Pull, statistics
+from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
 from .recurrence import run, run_backward, spec_of
 
 Spikes = Mapping[str, np.ndarray]
 """Spikes (T, B, *features) by neuron."""
+Expected = tuple[dict[str, Gradient], Value]
+"""Gradients by the parameters, by node and name, and by the input."""
 
 
 @dataclass
@@ -63,20 +65,24 @@ def _neuron(result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndar
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
 
-    def pull(gradient: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials)
         return {} if recurrent is None else {"recurrent": np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))}, gradient
 
     return v if by_potentials else s, pull
 
 
-def backward(network: Network, result: Run, upstream: np.ndarray) -> tuple[dict[str, Arrays], np.ndarray]:
+def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
     """Gradients of `Σ output·upstream` in float64, for a run of `network`: by the parameters, by node and name, and the input."""
-    by_value = {network.output.name: upstream.astype(np.float64)}
-    by_parameter: dict[str, Arrays] = {}
+    by_value: dict[str, Value] = {network.output.name: upstream.astype(np.float64)}
+    by_parameter: dict[str, Gradient] = {}
     for node in reversed(network.nodes):
-        own, gradient = result.pulls[node.name](by_value.pop(node.name))
+        own, gradient = result.pulls[node.name](whole(by_value.pop(node.name)))
         by_parameter[node.name] = {name: own[name] for name in network.parameters.get(node.name, {})}
         for name in node.inputs:
-            by_value[name] = by_value[name] + gradient if name in by_value else gradient
+            by_value[name] = whole(by_value[name]) + whole(gradient) if name in by_value else gradient
     return {name: by_parameter[name] for name in network.parameters}, by_value[INPUT]
+
+
+def whole(value: Value) -> np.ndarray:
+    return value.whole() if isinstance(value, Product) else value

@@ -13,31 +13,33 @@ from math import prod
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Parameters
+from snnbench.adapters.base.contract import Array, Parameters, shifts
 from snnbench.adapters.base.network import INPUT, Network
 
+from ..measure.phases import Draw
 from .recurrence import spec_of
 from .rounding import round_to
 
+NUMBERS = 2
+"""Counted up when the numbers of a case become others, so that no file of an earlier version is taken for them."""
+
 INPUT_RATE = 0.3
-SAMPLED_ABOVE = 2048
-"""With more neurons than this the upstream gradient touches a sample of them, and networks of several are proved at this size."""
 
 # Streams of random numbers, so that e.g. another batch size leaves the weights alone.
-WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM, SAMPLE = range(6)
+WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
 
 
 @dataclass
 class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features), upstream of the output's shape.
-    `rows` are the judged neurons of every layer, None for all; the upstream gradient is zero elsewhere."""
+    `input_grad`: whether the gradient of the input is asked for."""
 
     network: Network
     parameters: Parameters
     input: np.ndarray
     other_input: np.ndarray
     upstream: np.ndarray
-    rows: np.ndarray | None = None
+    input_grad: bool = True
 
     @property
     def last(self) -> str:
@@ -48,6 +50,18 @@ class Problem:
         """(T, B, *features) of a node's value."""
         steps, batch = self.input.shape[:2]
         return (self.network.steps(node, steps), batch, *self.network.shapes[node])
+
+
+def drawn(problem: Problem, draw: Draw) -> Problem:
+    """`problem` with the values of one timed call, to the bit."""
+    x = rolled((problem.input, problem.other_input)[draw.source], draw.turn)
+    own = problem.parameters.items()
+    parameters = {node: {key: rolled(array, draw.parameters) for key, array in arrays.items()} for node, arrays in own}
+    return replace(problem, parameters=parameters, input=x)
+
+
+def rolled(array: Array, turn: int) -> Array:
+    return np.roll(array, shifts(turn, array.shape), tuple(range(array.ndim)))
 
 
 def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:
@@ -91,7 +105,7 @@ def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
-    values["neuron"] = spec_of(case.neuron).as_dict()
+    values |= {"neuron": spec_of(case.neuron).as_dict(), "numbers": NUMBERS}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -108,13 +122,8 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     output = network.output.name
     shape = (network.steps(output, case.time_steps), case.batch, *network.shapes[output])
     upstream = _random(case, UPSTREAM).standard_normal(shape, dtype=np.float32)
-    rows = _sampled_rows(case, network)
-    if rows is not None:
-        judged = np.zeros(shape[2], dtype=np.float32)
-        judged[rows] = 1
-        upstream *= judged
     first, second = (round_to(x, precision) for x in inputs)
-    return Problem(network, parameters, first, second, round_to(upstream, precision), rows)
+    return Problem(network, parameters, first, second, round_to(upstream, precision), case.input_grad)
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:
@@ -159,16 +168,6 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
         currents = random.standard_normal(shape, dtype=np.float32)
         return currents * events if case.input == "spikes" else currents
     return events if case.input == "spikes" else dense
-
-
-def _sampled_rows(case: Case, network: Network) -> np.ndarray | None:
-    """None up to 2048 neurons; above, in a chain of one width: the first, the last and a seeded one of each of 256 stripes."""
-    widths = {network.shapes[name] for name in (INPUT, *(node.name for node in network.nodes))}
-    if not is_chain(network) or len(widths) > 1 or (count := network.input[0]) <= SAMPLED_ABOVE:
-        return None
-    edges = np.linspace(0, count, 257).astype(np.int64)
-    seeded = _random(case, SAMPLE).integers(edges[:-1], edges[1:])
-    return np.unique(np.concatenate([[0, count - 1], seeded]))
 
 
 def _random(case: Case, stream: int, layer: int = 0) -> np.random.Generator:

@@ -49,9 +49,10 @@ class Stage:
 
 @dataclass
 class Proof:
-    """The stages that were judged, up to the first that failed."""
+    """The stages that were judged, up to the first that failed. `loosened` says in words by which rules less was asked."""
 
     stages: list[Stage] = field(default_factory=list)
+    loosened: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -63,22 +64,23 @@ class Proof:
         return f"{failed.name}: {'; '.join(failed.verdict.findings)}" if failed else None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"passed": self.passed, "reason": self.reason, "stages": [stage.as_dict() for stage in self.stages]}
+        stages = [stage.as_dict() for stage in self.stages]
+        return {"passed": self.passed, "reason": self.reason, "loosened": self.loosened, "stages": stages}
 
 
 def prove(
     adapter: Adapter, case: Case, workload: Workload, gains: dict[str, float], sleep: Sleep = time.sleep, backward: bool = True
 ) -> Proof:
-    """The whole proof of `case`; `gains` belong to `workload.proved_case(case)`. Stops at the first stage that fails. Where
+    """The whole proof of `case`; `gains` are its neurons'. Stops at the first stage that fails. Where
     memory does not hold the backward of the case's own size, its gradients are proved at the small size only. A native neuron is
     held against nothing: it is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
-    proof = Proof()
+    reasons = {"fixed point": adapter.fixed_point(case) is not None, "no gradients at its own size": not backward}
+    proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
     for name, stage_case, network in _stages(case, workload, adapter.fixed_point(case)):
         with_backward = backward or not name.startswith(OWN_SIZE)
-        own_gains = stage_case == workload.proved_case(case)
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
-        problem = problem_of(stage_case, network, gains if own_gains else calibrate(stage_case, network), fixed)
+        problem = problem_of(stage_case, network, gains if stage_case == case else calibrate(stage_case, network), fixed)
         program = adapter.program(stage_case, network)
         program.load(problem.parameters)
         limits = limits_of(stage_case, network, fixed)
@@ -105,8 +107,7 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
         changed = workload.small_case(replace(case, **changes), kind)
         return f"small problem, {name}", changed, workload.network(changed)
 
-    proved = workload.proved_case(case)
-    own = (f"{OWN_SIZE}, {case.precision}", proved, workload.network(proved))
+    own = (f"{OWN_SIZE}, {case.precision}", case, workload.network(case))
     if case.native:
         yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
         yield small(f"{case.precision}, gradients", "spikes", input_grad=True)

@@ -65,6 +65,11 @@ class Row:
         return bool(self.first.proof and self.first.proof["passed"])
 
     @property
+    def loosened(self) -> tuple[str, ...]:
+        """The rules, in words, by which less was asked of the proof than of others."""
+        return tuple((self.first.proof or {}).get("loosened", ()))
+
+    @property
     def sound(self) -> bool:
         """Proved, nothing refused, and a step time in hand: its figures may be shown."""
         return self.status == "ok" and self.proved and "step" in self.estimates
@@ -132,9 +137,10 @@ class Row:
 
 
 def comparison_group(row: Row) -> Group:
-    """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked."""
+    """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked. Of what is
+    proved by looser rules the key says so."""
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT]
-    return (row.first.machine["hash"], row.first.measure["threads"], *network)
+    return (row.first.machine["hash"], row.first.measure["threads"], *network, *row.loosened)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

@@ -100,7 +100,8 @@ class Conditions:
         self.groups = list(grouped(rows, comparison_group).values())
         in_words = [(group, self._in_words(group[0])) for group in self.groups]
         self._parts = {id(row): parts for group, parts in in_words for row in group}
-        texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in (*CONDITIONS, "threads", "machine")}
+        axes = (*CONDITIONS, "threads", "machine", "loosened")
+        texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in axes}
         self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
         same = [next(iter(texts[axis])) for axis in texts if len(texts[axis]) == 1 and axis != "machine"]
         self.fixed = [text for text in same if text is not None]
@@ -110,7 +111,8 @@ class Conditions:
         count = row.first.measure["threads"]
         threads = {0: "all cores", 1: "1 core"}.get(count, f"{count} cores")
         parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}
-        return parts | {"threads": threads, "machine": machine}
+        loosened = {"loosened": f"proved with {', '.join(row.loosened)}"} if row.loosened else {}
+        return parts | {"threads": threads, "machine": machine} | loosened
 
     def parts(self, row: Row) -> dict[str, str]:
         """Every condition of the row's group in words, by axis. An axis that means nothing for its workload is absent."""

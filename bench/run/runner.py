@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from ..proof.problem import problem_id
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
-from ..workloads import workload_of
 from .done import Done
 from .outcome import last_line, verdict
 from .planning import Plan, PlannedCase
@@ -111,13 +110,10 @@ class Runner:
         case, executor = planned.case, planned.home.executor
         if executor not in self.null_s:
             self.null_s[executor] = self._launch("null", {}, case.device, executor).duration_s
-        free_runs = []
-        for wanted in (case, workload_of(case).proved_case(case)):
-            path, outcome = self._free_run(replace(planned, case=wanted))
-            if failure := self.failed_oracles.get(path):
-                return self._write(planned, round, started, failure, outcome)
-            free_runs.append(path)
-        task = planned.task(self.measure, round, *free_runs)
+        free_run, outcome = self._free_run(planned)
+        if failure := self.failed_oracles.get(free_run):
+            return self._write(planned, round, started, failure, outcome)
+        task = planned.task(self.measure, round, free_run)
         with Monitor(reader_of(case.device)) as monitor:
             try:
                 outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
@@ -133,7 +129,7 @@ class Runner:
         path = self.folder.problems / f"{problem_id(planned.case)}.npz"
         if path.exists() or path in self.failed_oracles:
             return path, Outcome()
-        outcome = self._launch("free", planned.task(own_run=path).as_dict(), "cpu", self.plan.executor)
+        outcome = self._launch("free", planned.task(free_run=path).as_dict(), "cpu", self.plan.executor)
         if not path.exists():
             ended = verdict(outcome, "cpu")
             reason = f"the oracle of this problem failed: {ended['reason']} {last_line(outcome)}"

@@ -58,7 +58,7 @@ def free(job: Job, emit: Emit) -> None:
     from ..proof.free_run import write_free_run
 
     task = Task.from_dict(job)
-    write_free_run(task.case, task.own_run)
+    write_free_run(task.case, task.free_run)
 
 
 def ceilings(job: Job, emit: Emit) -> None:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from random import Random
 from typing import Any, NoReturn
 
 from snnbench.adapters import registry
@@ -15,7 +16,7 @@ from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
 from ..measure.floor import Ceilings, border_sizes, floor, implausible
 from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
-from ..measure.phases import Phase, phases
+from ..measure.phases import Phases
 from ..measure.sampling import Timing, sample, seconds
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
@@ -54,13 +55,13 @@ class Worker:
                     problem, factor = excited(program, problem)  # else the neuron may be silent
                 self.emit({"part": "excitation", "facts": {"input_scale": factor}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-            parts = phases(program, inputs, upstream)
+            phases = Phases(program, inputs, upstream, Random())
             if self.first_round:
-                self._weigh(program, parts)
-                self._prove(adapter, read_free_run(self.task.proved_run))
+                self._weigh(program, phases)
+                self._prove(adapter, free)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(program, problem, parts)
+                self._time(program, problem, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -70,8 +71,7 @@ class Worker:
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
                     raise Unsupported(reason)
-            proved = self.workload.proved_case(self.case)
-            self._prove(adapter, free_run(proved, self.workload.network(proved)))
+            self._prove(adapter, free_run(self.case, self.network))
             self._refuse_attempts("error")
 
     @contextmanager
@@ -118,7 +118,7 @@ class Worker:
 
     def _build(self, adapter: Adapter) -> tuple[Program, Problem, FreeRun]:
         with self._part("problem", "error"):
-            free = read_free_run(self.task.own_run)
+            free = read_free_run(self.task.free_run)
             self.fixed = adapter.fixed_point(self.case)
             problem = problem_of(self.case, self.network, free.gains, self.fixed)
         with self._part("build", "build_error"):
@@ -142,10 +142,10 @@ class Worker:
             if self.case.native:
                 facts["native"] = adapter.native_description
             else:
-                facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last], problem.rows)
+                facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last])
             upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
-            self._first_call_failed(start, error, adapter)
+            self._first_call_failed(start, error, adapter, free)
         resumed = time.perf_counter()
         try:
             program.wait(program.backward(result, upstream))
@@ -154,19 +154,19 @@ class Worker:
         except Exception as error:
             status, reason = self._status_of(error, "error")
             if status not in ("oom_gpu", "oom_host"):
-                self._first_call_failed(start, error, adapter)
+                self._first_call_failed(start, error, adapter, free)
             self.backward_fits = False  # but forward does, and its figures are worth having
             self.emit({"part": "first_call", "status": status, "reason": reason, "facts": facts})
         gc.freeze()  # what the framework imported stays: collections between samples need not walk it
         return inputs, upstream
 
-    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
+    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter, free: FreeRun) -> NoReturn:
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_round:
-            self._prove(adapter, read_free_run(self.task.proved_run))
+            self._prove(adapter, free)
         self._end("first_call", status, reason, seconds=time.perf_counter() - start)
 
-    def _weigh(self, program: Program, parts: dict[str, Phase]) -> None:
+    def _weigh(self, program: Program, phases: Phases) -> None:
         probe = program.memory_probe() or host_memory_probe()
         if probe is None:
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
@@ -177,7 +177,7 @@ class Worker:
         for name in self.task.phases:
             arguments = program.argument_bytes() + given + (0 if name in ("forward", "inference") else handed_out)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
-                figures[name] = weigh(parts[name], program, probe, arguments)
+                figures[name] = weigh(phases.by_name[name], program, probe, arguments)
         program.holds_borders = True
         self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
@@ -190,17 +190,17 @@ class Worker:
         if not proof.passed:
             self._end("proof", "check_failed", proof.reason)
 
-    def _time(self, program: Program, problem: Problem, parts: dict[str, Phase]) -> None:
+    def _time(self, program: Program, problem: Problem, phases: Phases) -> None:
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
         measured, budget = {}, self.task.budget_s / len(self.task.phases)
         for name in self.task.phases:
             with suppress(Ended):
                 with self._part(name, "error"):
-                    samples, result, index = sample(parts[name], program, self.task.rel_ci, budget)
+                    samples, result = sample(phases.by_name[name], program, self.task.rel_ci, budget)
                 measured[name] = samples
                 with self._part("recheck", "error"):
                     limits = limits_of(self.case, self.network, self.fixed)
-                    refused = recheck(program, problem, parts["forward"], name, result, index, limits)
+                    refused = recheck(program, problem, phases, name, result, limits)
                 facts = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
                 self.emit({"part": name, **facts, **refused})
                 result = None  # its memory is free for the next phase

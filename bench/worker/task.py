@@ -13,8 +13,7 @@ class Task:
 
     `threads` are the cores to use (0: all), `budget_s` the seconds of timing of all `phases` together, `rel_ci` the relative
     width of a confidence interval at which sampling stops; `timed` is false for a case that is only proved and weighed.
-    `own_run` and `proved_run` are files with the oracle's free run, of the case and of the size at which it is proved: a task
-    that is only to prove needs neither, and one that is only to make such a file has it as `own_run`.
+    `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none.
     """
 
     case: Case
@@ -25,13 +24,11 @@ class Task:
     budget_s: float
     rel_ci: float
     timed: bool
-    own_run: Path
-    proved_run: Path
+    free_run: Path
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""
-        paths = {"own_run": str(self.own_run), "proved_run": str(self.proved_run)}
-        return {**asdict(self), **paths, "case": self.case.as_dict()}
+        return {**asdict(self), "free_run": str(self.free_run), "case": self.case.as_dict()}
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":
@@ -39,7 +36,7 @@ class Task:
         values = {field.name: job[field.name] for field in fields(cls)}
         values["case"] = Case.from_dict(job["case"])
         values["phases"] = tuple(name for name in PHASES if name in job["phases"])
-        return cls(**values | {name: Path(job[name]) for name in ("own_run", "proved_run")})
+        return cls(**values | {"free_run": Path(job["free_run"])})
 
 
 @dataclass(frozen=True)

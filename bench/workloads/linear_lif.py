@@ -8,9 +8,7 @@ from snnbench.adapters.base.network import INPUT, Network, Node
 from .workload import workload
 
 
-@workload(
-    "linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97}, most={"neurons": 2048}
-)
+@workload("linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97})
 def linear_lif(case: Case) -> Network:
     """Layers of a linear map and leaky integrate-and-fire neurons, all of one width."""
     nodes, before = [], INPUT

@@ -24,7 +24,6 @@ class Workload:
     axes: tuple[str, ...]
     small: Mapping[str, int]
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
@@ -40,12 +39,6 @@ class Workload:
         """`case` at the small odd sizes, with another kind of input."""
         sizes: dict[str, Any] = {**self.small, "input": input}
         return replace(case, **sizes)
-
-    def proved_case(self, case: Case) -> Case:
-        """`case` at the size at which it is proved: its own, except for networks of several wide neurons."""
-        if len(self.network(case).neurons) == 1:
-            return case
-        return replace(case, **{name: min(getattr(case, name), most) for name, most in self.most.items()})
 
 
 def workload(name: str, **facts: Any) -> Callable[[Build], Workload]:

@@ -33,7 +33,7 @@ ENDS = {
     "careless.py:LeavesAChild": ("leaves-a-child", "ok", None),
     "careless.py:LeavesADaemon": ("leaves-a-daemon", "ok", None),
     "careless.py:ReturnsEarly": ("returns-early", "check_failed", "asynchronous without a sync"),
-    "careless.py:ReturnsEarlyWhenTimed": ("returns-early-when-timed", "check_failed", "last timed output"),
+    "careless.py:ReturnsEarlyWhenTimed": ("returns-early-when-timed", "check_failed", "last timed call"),
 }
 PLANNED = {framework for framework, _, _ in ENDS.values()}
 

@@ -14,7 +14,7 @@ from snnbench.proof.judge import Call, judge
 from snnbench.proof.limits import limits_of
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
-SAMPLED = Case("any", neurons=2100, time_steps=5, batch=2)
+WIDE = Case("any", neurons=2100, time_steps=5, batch=2)
 
 
 class Right:
@@ -27,8 +27,8 @@ class Right:
         self.spikes = {name: array.astype(np.float32) for name, array in self.run.spikes.items()}
         self.limits = limits_of(case, network)
         given, of_input = oracle.backward(network, self.run, problem.upstream)
-        parameters = {n: {k: a.astype(np.float32) for k, a in arrays.items()} for n, arrays in given.items()}
-        self.gradients = Gradients(parameters, of_input.astype(np.float32))
+        parameters = {n: {k: oracle.whole(a).astype(np.float32) for k, a in arrays.items()} for n, arrays in given.items()}
+        self.gradients = Gradients(parameters, oracle.whole(of_input).astype(np.float32))
 
     def verdict(self, gradients=True, **limits):
         given = self.gradients if gradients else None
@@ -62,10 +62,10 @@ def test_the_right_network_passes(neuron, change):
     )
 
 
-def test_the_right_network_passes_where_neurons_are_sampled():
-    call = Right(SAMPLED, gains=1.2)
-    assert call.problem.rows is not None
-    assert call.verdict().passed
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_right_wide_network_passes(layers):
+    verdict = Right(replace(WIDE, layers=layers), gains=1.2).verdict()
+    assert verdict.passed and 0 < verdict.grad_error < 1e-6
 
 
 def test_gradients_need_not_be_judged():
@@ -147,13 +147,10 @@ def test_what_is_no_spike_train_is_a_finding(spoil, words):
     assert words in call.finding()
 
 
-def test_neurons_that_are_not_sampled_are_not_judged():
-    call = Right(SAMPLED, gains=1.2)
-    sampled = int(call.problem.rows[100])
-    other = next(n for n in range(2100) if n not in call.problem.rows)
-    for neuron, passes in ((other, True), (sampled, False)):
-        call.spikes["neuron1"][:, :, neuron] = 1 - call.spikes["neuron1"][:, :, neuron]
-        assert call.verdict(gradients=False).passed is passes
+def test_one_silent_neuron_of_2100_is_found():
+    call = Right(WIDE, gains=1.2)
+    call.spikes["neuron1"][:, :, 1234] = 0
+    assert "of the decisions are wrong" in call.finding(gradients=False) and "neuron 1234" in call.finding(gradients=False)
 
 
 # -- gradients --------------------------------------------------------------------------------------------------
@@ -184,10 +181,11 @@ def test_each_wrong_gradient_is_one_finding(spoil, words):
         assert words in call.finding()
 
 
-def test_an_input_gradient_that_is_not_asked_for_is_not_missed():
-    call = Right()
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_input_gradient_is_missed_where_it_is_asked_for(asked):
+    call = Right(replace(CASE, input_grad=asked))
     call.gradients.input = None
-    assert call.verdict().passed
+    assert call.verdict().findings == ["the gradient of the input is missing"] * asked
 
 
 def test_the_layer_of_a_wrong_gradient_is_named():
@@ -204,11 +202,22 @@ def test_gradients_just_inside_and_outside_the_limit():
         assert call.verdict().passed is passes
 
 
-def test_neurons_without_upstream_gradient_must_have_none():
-    call = Right(SAMPLED, gains=1.2)
-    other = next(n for n in range(2100) if n not in call.problem.rows)
-    call.gradients.parameters["linear1"]["weight"][other, 0] = 1e-3
-    assert "the gradient of the weight is not zero for neurons without upstream gradient" in call.finding()
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda own, x: times(own["weight"], 0.5), "the gradient of the weight is 0.5 times the right one"),
+        (lambda own, x: own["weight"].fill(0), "the gradient of the weight is zero"),
+        (lambda own, x: times(own["weight"][1234], 0), "the gradient of the weight is off by"),
+        (lambda own, x: times(x[:, :, 1234], 1.01), "the gradient of the input is off by"),
+        (lambda own, x: times(x[1, 0], 1.01), "the gradient of the input is off by"),
+        (lambda own, x: own["weight"].__setitem__((3, 4), np.nan), "the gradient of the weight is off by nan"),
+    ],
+)
+def test_a_gradient_that_is_wrong_anywhere_shows_in_projections(spoil, words):
+    call = Right(WIDE, gains=1.2)
+    spoil(call.gradients.parameters["linear1"], call.gradients.input)
+    with np.errstate(invalid="ignore"):
+        assert words in call.finding()
 
 
 # -- networks -----------------------------------------------------------------------------------------------------

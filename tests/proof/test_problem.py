@@ -85,25 +85,6 @@ def test_several_potentials_pass_twice_the_threshold(neuron, seed):
     assert np.count_nonzero(free(problem).potentials["neuron1"] >= 2) >= 20
 
 
-def test_up_to_2048_neurons_all_are_judged():
-    assert problem_of(Case("any", neurons=2048, time_steps=2, batch=1), 1.0).rows is None
-
-
-def test_of_more_neurons_a_stratified_sample_is_judged():
-    case = Case("any", neurons=2500, time_steps=3, batch=2)
-    problem = problem_of(case, 1.0)
-    rows = problem.rows
-    assert rows[0] == 0 and rows[-1] == 2499
-    assert 200 <= len(rows) <= 258 and (np.diff(rows) > 0).all() and np.diff(rows).max() <= 2 * 2500 / 256 + 2
-    others = np.delete(problem.upstream, rows, axis=2)
-    assert not others.any() and problem.upstream[:, :, rows].all()
-    part = alone(problem, "neuron1", problem.input, problem.other_input, rows)
-    for name in ("weight", "bias"):
-        np.testing.assert_array_equal(part.parameters["linear1"][name], problem.parameters["linear1"][name][rows])
-    np.testing.assert_array_equal(part.upstream, problem.upstream[:, :, rows])
-    np.testing.assert_array_equal(problem_of(case, 1.0).rows, rows)
-
-
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
 def test_short_formats_hold_every_number(precision):
     for array, exact in zip(
@@ -143,9 +124,9 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
 @pytest.mark.parametrize(
     ("known", "case"),
     [
-        ("efa633125c8c9824", Case("torch")),
-        ("00b993dc5b338288", Case("jax", workload="lif", bias=False)),
-        ("801d4866b05efe9f", Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61)),
+        ("8b9e4f772285a958", Case("torch")),
+        ("d623822f906e6321", Case("jax", workload="lif", bias=False)),
+        ("6898f69ac4e01116", Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61)),
     ],
 )
 def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):

@@ -14,6 +14,8 @@ from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
+TIMED = [f"timed.py:{name}" for name in TABLE["timed"]]
+"""Tried in tests/proof/test_recheck.py."""
 NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
 """Tried in tests/adapters/test_networks.py."""
 
@@ -75,7 +77,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     spec.loader.exec_module(module)
     own = {name: kind for name, kind in vars(module).items() if getattr(kind, "__module__", "") == path.stem}
     here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
-    table = [*FAULTS, *STACKS, *NETWORKS, *TABLE["natives"], *TABLE["right"], *TABLE["natives_without_fault"]]
+    table = [*FAULTS, *STACKS, *NETWORKS, *TIMED, *TABLE["natives"], *TABLE["right"], *TABLE["natives_without_fault"]]
     assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

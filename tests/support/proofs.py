@@ -57,5 +57,5 @@ def refusal_of(adapter, case):
 def proof_of(adapter, case, **how):
     """The whole proof of a case, as a worker runs it. `how` goes to `prove`."""
     workload = workload_of(case)
-    gains = gains_of(workload.proved_case(case))
+    gains = gains_of(case)
     return stages.prove(adapter, case, workload, gains, **{"sleep": wait_for_writers, **how})

@@ -1,20 +1,9 @@
 """Named networks: the sizes at which they are proved."""
 
-from dataclasses import replace
-
 import pytest
 
 from snnbench.adapters.base.case import Case
 from snnbench.workloads import WORKLOADS
-
-
-def test_wide_stacks_are_proved_at_2048():
-    wide, proved = Case("any", neurons=4096), WORKLOADS["linear-lif"].proved_case
-    assert proved(wide) == wide
-    assert proved(replace(wide, layers=2)).neurons == 2048
-    assert proved(replace(wide, layers=2, neurons=100)).neurons == 100
-    alone = replace(wide, workload="lif")
-    assert WORKLOADS["lif"].proved_case(alone) == alone
 
 
 @pytest.mark.parametrize("workload", ["linear-lif", "lif"])

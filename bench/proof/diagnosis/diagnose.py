@@ -72,7 +72,7 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
             recurrent = problem.parameters[neuron]["recurrent"].T.astype(np.float64)
             fed_back = [run.spikes[neuron][:-1] @ recurrent for run in (result, other)]
             inputs = [np.concatenate([x[:1], x[1:] + more]) for x, more in zip(inputs, fed_back, strict=True)]
-        layers.append(replace(alone(problem, neuron, *inputs), rows=problem.rows))
+        layers.append(alone(problem, neuron, *inputs))
     return layers
 
 
@@ -96,12 +96,12 @@ def _exchanged(layers: list[Problem], index: int, spikes: np.ndarray, limit: Lim
 
 def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:
     """Share of the decisions of a layer that are wrong."""
-    return float(wrong_decisions(_evidence(layer, spikes, None, limit, layer.rows).right, limit.distance).mean())
+    return float(wrong_decisions(_evidence(layer, spikes, None, limit).right, limit.distance).mean())
 
 
 def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits) -> str | None:
     """What is wrong in one layer, in its gradients too if they are given."""
-    whole = _evidence(layer, spikes, gradients, limit, layer.rows)
+    whole = _evidence(layer, spikes, gradients, limit)
     wrong = wrong_decisions(whole.right, limit.distance)
     if wrong.any():
         if np.array_equal(spikes, layer.input):
@@ -120,9 +120,9 @@ def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, l
 
 
 def _evidence(
-    layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits, rows: np.ndarray | None
+    layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits, rows: np.ndarray | None = None
 ) -> Evidence:
-    """A layer cut down to the neurons `rows`."""
+    """A layer, cut down to the neurons `rows`."""
     cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
     rows = np.arange(prod(layer.network.shapes[layer.last])) if rows is None else rows
     own = next(iter(cut.parameters.values()), {})
@@ -138,10 +138,9 @@ def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[s
     """The framework's gradients of a network of one layer, as far as the neurons `rows` decide them."""
     given = ((name, array) for node in layer.parameters for name, array in gradients.parameters[node].items())
     by_name = {name: array[rows] for name, array in given if array is not None}
-    judged = layer.network.shapes[layer.last][0] if layer.rows is None else len(layer.rows)
     if gradients.input is not None and not layer.parameters:
         by_name["input"] = gradients.input[:, :, rows]
-    elif gradients.input is not None and len(rows) == judged:
+    elif gradients.input is not None and len(rows) == layer.network.shapes[layer.last][0]:
         by_name["input"] = gradients.input
     return by_name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Adapter, Gradients, Program
+from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Gradients, Program, shifts
 from snnbench.kernels.surrogates import derivative
 
 
@@ -47,6 +47,16 @@ class NumpyProgram(Program):
         self.parameters = {
             node: {name: array.astype(np.float64) for name, array in own.items()} for node, own in parameters.items()
         }
+        self.loaded = self.parameters
+
+    def roll_parameters(self, turn):
+        self.parameters = {node: {name: _rolled(array, turn) for name, array in own.items()} for node, own in self.loaded.items()}
+
+    def roll_input(self, buffer, given, turn):
+        if buffer is None:
+            return _rolled(given, turn)
+        buffer[:] = _rolled(given, turn)
+        return buffer
 
     def put_input(self, array):
         return array.copy()
@@ -104,7 +114,14 @@ class NumpyProgram(Program):
         return Result(x, {last: spikes})
 
     def step(self, x, upstream):
-        return self.backward(self.forward(x), upstream)
+        result = self.backward(self.forward(x), upstream)
+        self.update(result)
+        return result
+
+    def update(self, result):
+        for node, own in result.gradients.items():
+            for name, gradient in own.items():
+                self.parameters[node][name] = self.parameters[node][name] - LEARNING_RATE * gradient
 
     def wait(self, result):
         return
@@ -135,6 +152,10 @@ class NumpyProgram(Program):
     def copy(self, count):
         source, target = np.zeros(count, np.float32), np.empty(count, np.float32)
         return lambda: np.copyto(target, source)
+
+
+def _rolled(array, turn):
+    return np.roll(array, shifts(turn, array.shape), tuple(range(array.ndim)))
 
 
 class NumpyNetwork(Adapter):

@@ -75,6 +75,20 @@ class ConstantBias(LinearNeuron):
         return self.neuron(torch.nn.functional.linear(x, self.linear.weight, bias))
 
 
+class InputGradientMissing(TorchLoop):
+    """Does not give the input a gradient."""
+
+    name = "wrong-input-gradient-missing"
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        return ConstantInput(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+
+
+class ConstantInput(LinearNeuron):
+    def forward(self, x):
+        return super().forward(x.detach())
+
+
 class InputGradientOff(TorchLoop):
     """Gives 1.0001 times the gradient of the input."""
 

@@ -73,10 +73,9 @@ def test_currents_that_are_given():
     assert named(problem, case, spikes, detached) == "the reset is detached where it should be attached"
 
 
-def test_sampled_neurons():
+def test_wide_layers():
     case = Case("any", neurons=2100, time_steps=8, batch=2)
     problem = problem_of(case, 1.5)
-    assert problem.rows is not None
     assert named(problem, case, spikes_of(problem, NEURONS["none"])) == "resets like `none`, not `soft`"
     assert named(problem, case, silenced(problem, np.s_[:, :, 2000:])).startswith("only the last neurons are wrong, from 20")
     spikes = spikes_of(problem)

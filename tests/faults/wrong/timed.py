@@ -1,0 +1,192 @@
+"""Adapters that are right when they are proved, and wrong in what is timed. Every class says what is wrong with it."""
+
+import torch
+from torch import Tensor
+
+from snnbench.adapters.base.torch_network import LinearNeuron
+from snnbench.adapters.base.torch_program import TorchProgram
+from snnbench.adapters.torch_loop import TorchLoop
+
+
+class Driven(TorchLoop):
+    """The right network, driven by a program of the adapter's own."""
+
+    driver: type[TorchProgram]
+
+    def program(self, case, network):
+        return self.driver(self, case, network)
+
+
+class ForwardForStep(TorchProgram):
+    def step(self, x, upstream):
+        return self.forward(x)
+
+
+class NoBackward(Driven):
+    """Does nothing but the forward in a step."""
+
+    name = "wrong-no-backward"
+    driver = ForwardForStep
+
+
+class Frozen(TorchProgram):
+    def step(self, x, upstream):
+        self.release()
+        result = self.backward(self.forward(x), upstream)
+        result.stepped = True
+        return result
+
+
+class NoUpdate(Driven):
+    """Leaves the parameters as they are in a step."""
+
+    name = "wrong-no-update"
+    driver = Frozen
+
+
+class ConstantInput(TorchProgram):
+    def step(self, x, upstream):
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.autocast:
+            borders, output = self.call(x.detach(), True)
+        output.backward(upstream)
+        self.optimizer.step()
+        result = super().forward(x)
+        result.borders, result.output, result.stepped = borders, output, True
+        return result
+
+
+class StepWithoutInputGradient(Driven):
+    """Gives the input no gradient in a step."""
+
+    name = "wrong-step-without-input-gradient"
+    driver = ConstantInput
+
+
+class ShortUpstream(TorchProgram):
+    def step(self, x, upstream):
+        return super().step(x, upstream.bfloat16().float())
+
+
+class StepInBf16(Driven):
+    """Rounds the upstream gradient of a step to bf16."""
+
+    name = "wrong-step-in-bf16"
+    driver = ShortUpstream
+
+
+class HalfRate(TorchProgram):
+    def step(self, x, upstream):
+        result = super().step(x, upstream)
+        with torch.no_grad():
+            for leaf, start in zip(self.leaves, self._starts(), strict=True):
+                leaf.copy_((leaf + start) / 2)
+        return result
+
+
+class HalfAnUpdate(Driven):
+    """Takes half of the step that was asked for."""
+
+    name = "wrong-half-an-update"
+    driver = HalfRate
+
+
+class Packed(LinearNeuron):
+    """Copies its weight at the first call, and never looks again."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not hasattr(self, "copy"):
+            self.copy = self.linear.weight.detach().clone()
+        weight = self.copy + (self.linear.weight - self.linear.weight.detach())
+        return self.neuron(torch.nn.functional.linear(x, weight, self.linear.bias))
+
+
+class WeightsPackedOnce(TorchLoop):
+    """Copies its weights at the first call and never looks at them again."""
+
+    name = "wrong-weights-packed-once"
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        return Packed(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+
+
+class Remembers(LinearNeuron):
+    """Answers what it answered to the input of the same `key`."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.answers = {}
+
+    def forward(self, x):
+        spikes = super().forward(x)
+        known = self.answers.setdefault((self.key(x), x.shape), spikes.detach().clone())
+        return known + (spikes - spikes.detach())
+
+    def key(self, x):
+        return x.data_ptr()
+
+
+class AnswersByAddress(TorchLoop):
+    """Keeps the answer to every address that it was ever given."""
+
+    name = "wrong-answers-by-address"
+    layer_class = Remembers
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        return self.layer_class(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+
+
+class RemembersSums(Remembers):
+    def key(self, x):
+        return int(x.sum())
+
+
+class AnswersBySum(AnswersByAddress):
+    """Keeps the answer to every number of spikes that it was ever given."""
+
+    name = "wrong-answers-by-sum"
+    layer_class = RemembersSums
+
+
+class LeaksAtTimes(torch.nn.Module):
+    def __init__(self, right):
+        super().__init__()
+        self.right, self.calls = right, 0
+
+    def forward(self, currents):
+        self.calls += 1
+        started = currents.new_zeros(currents.shape)
+        started[0] = 0.5 * (self.calls > 40 and self.calls % 3 == 0)
+        return self.right(currents + started)
+
+
+class LeaksEveryThirdCall(TorchLoop):
+    """Starts every third call from a potential, once it has been called forty times."""
+
+    name = "wrong-leaks-every-third-call"
+
+    def neuron(self, spec, features):
+        return LeaksAtTimes(super().neuron(spec, features))
+
+
+class Lazy(Tensor):
+    """A tensor whose values somebody else may compute later."""
+
+
+class LazyInference(TorchLoop):
+    """Hands out a tensor of another kind, which may compute its values when they are asked for."""
+
+    name = "wrong-lazy-inference"
+
+    def neuron(self, spec, features):
+        return Late(super().neuron(spec, features))
+
+
+class Late(torch.nn.Module):
+    def __init__(self, right):
+        super().__init__()
+        self.right = right
+
+    def forward(self, currents):
+        spikes = self.right(currents)
+        return spikes if torch.is_grad_enabled() else spikes.as_subclass(Lazy)

@@ -1,0 +1,100 @@
+"""Every call meets values of its own, and the phases call what they are named for."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from snnbench.adapters.base.contract import shifts
+from snnbench.measure.phases import Draw, Phases
+
+INPUTS = [np.arange(2 * 3 * 5).reshape(2, 3, 5), -np.arange(2 * 3 * 5).reshape(2, 3, 5)]
+
+
+class Program:
+    """Writes down what it is asked; its arrays are NumPy's."""
+
+    def __init__(self):
+        self.log, self.parameters = [], 0
+
+    def roll_parameters(self, turn):
+        self.parameters = turn
+
+    def roll_input(self, buffer, given, turn):
+        rolled = np.roll(given, shifts(turn, given.shape), (0, 1, 2))
+        if buffer is None:
+            return rolled
+        buffer[:] = rolled
+        return buffer
+
+    def release(self):
+        self.log.append("release")
+
+    def __getattr__(self, name):
+        return lambda *given: self.log.append(name) or given[0]
+
+
+@pytest.fixture
+def program():
+    return Program()
+
+
+@pytest.fixture
+def phases(program):
+    return Phases(program, INPUTS, "upstream", Random(7))
+
+
+@pytest.mark.parametrize("name", ["forward", "backward", "step", "inference"])
+def test_no_call_meets_the_input_of_another(phases, name):
+    seen = {phases.by_name[name].prepare(index).tobytes() for index in range(12)}
+    assert len(seen) >= 8, "sixty are possible here"
+
+
+@pytest.mark.parametrize("name", ["forward", "backward", "step"])
+def test_nor_its_parameters(phases, program, name):
+    assert len({phases.by_name[name].prepare(index) is not None and program.parameters for index in range(12)}) == 12
+
+
+def test_inference_keeps_its_parameters_from_the_first_call_on(phases, program):
+    seen = []
+    for index in (0, 1, 2, 0, 1):
+        phases.by_name["inference"].prepare(index)
+        seen.append(program.parameters)
+        assert phases.draw.parameters == program.parameters
+    assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4]
+
+
+def test_inputs_are_written_where_the_last_one_was(phases):
+    first = phases.by_name["step"].prepare(0)
+    assert phases.by_name["step"].prepare(1) is first is not INPUTS[0]
+
+
+def test_a_draw_gives_the_same_values_again(phases, program):
+    x = phases.by_name["step"].prepare(0).copy()
+    draw, parameters = phases.draw, program.parameters
+    phases.by_name["step"].prepare(1)
+    assert np.array_equal(phases.put(draw), x) and program.parameters == parameters
+
+
+def test_only_backward_is_prepared_by_a_forward(phases, program):
+    for name, phase in phases.by_name.items():
+        program.log.clear()
+        state = phase.prepare(0)
+        assert program.log == ["release", *(["forward", "wait"] if name == "backward" else [])]
+        phase.call(state)
+        assert program.log[-1] == name
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (37, 3, 97), (1, 1), (4,)])
+def test_shifts_are_the_digits_of_a_turn(shape):
+    size = int(np.prod(shape))
+    assert len({shifts(turn, shape) for turn in range(size)}) == size
+    assert shifts(0, shape) == shifts(size, shape) == (0,) * len(shape)
+    assert all(0 <= shift < length for shift, length in zip(shifts(2**61 + 3, shape), shape, strict=True))
+
+
+def test_a_draw_is_rolled_by_the_judge_as_by_a_program(program):
+    from snnbench.proof.problem import rolled
+
+    assert np.array_equal(rolled(INPUTS[0], 17), program.roll_input(None, INPUTS[0], 17))
+    assert Draw(0, 17, 3) != Draw(1, 17, 3)
