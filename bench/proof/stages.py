@@ -71,9 +71,9 @@ class Proof:
 def prove(
     adapter: Adapter, case: Case, workload: Workload, gains: dict[str, float], sleep: Sleep = time.sleep, backward: bool = True
 ) -> Proof:
-    """The whole proof of `case`; `gains` are its neurons'. Stops at the first stage that fails. Where
-    memory does not hold the backward of the case's own size, its gradients are proved at the small size only. A native neuron is
-    held against nothing: it is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
+    """The whole proof of `case`; `gains` are its neurons'. Stops at the first stage that fails. Where memory does not hold the
+    backward of the case's own size, its gradients are proved at the small size only. A native neuron is held against nothing: it
+    is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
     reasons = {"fixed point": adapter.fixed_point(case) is not None, "no gradients at its own size": not backward}
     proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
     for name, stage_case, network in _stages(case, workload, adapter.fixed_point(case)):

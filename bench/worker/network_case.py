@@ -52,7 +52,7 @@ class Worker:
             inputs, upstream = self._first_call(program, problem, free, adapter)
             if self.case.native:
                 with self._part("excitation", "error"):
-                    problem, factor = excited(program, problem)  # else the neuron may be silent
+                    problem, factor = excited(program, problem)  # a silent neuron shows nothing
                 self.emit({"part": "excitation", "facts": {"input_scale": factor}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, Random())

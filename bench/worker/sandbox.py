@@ -23,7 +23,7 @@ def limit_memory(size: int) -> None:
 
 
 def die_with_parent(parent: int | None) -> None:
-    """Have the kernel kill this process when the harness, process `parent`, dies; None in a container, which cannot see it."""
+    """Have the kernel kill this process when its parent, the harness, dies; None in a container, where it cannot be seen."""
     if sys.platform == "linux" and parent is not None:
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
