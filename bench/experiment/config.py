@@ -66,12 +66,14 @@ def _with_step(phases: list[str]) -> list[str]:
 
 
 class Measure(_Table):
-    """How a case is measured. Durations are per case and round."""
+    """How a comparison group is measured: its cases are alive together and timed in slots, pass by pass, block after block."""
 
-    rounds: Count = 3
-    rel_ci: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.01
-    budget: Duration = 60.0
-    timeout: Duration = 600.0
+    blocks: Annotated[Count, Field(description="sets of fresh processes that every case is timed in")] = 3
+    most_blocks: Annotated[Count, Field(description="up to so many, where the first ones differ too much to tell 5 %")] = 10
+    passes: Annotated[Count, Field(description="slots of each case in a block")] = 10
+    slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
+    budget: Annotated[Duration, Field(description="timing of a case in a block; long calls end the passes then")] = 30.0
+    timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = 600.0
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0)] = 0
     phases: Annotated[

@@ -1,4 +1,4 @@
-"""The outcome of one case in one round, as a result folder stores it."""
+"""The outcome of one case in one block, as a result folder stores it."""
 
 import re
 from dataclasses import fields
@@ -8,25 +8,38 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from snnbench.adapters.base.case import Case
 
-SCHEMA: Literal[1] = 1
+SCHEMA: Literal[2] = 2
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 """Control sequences of terminals, which a framework's message may hold."""
 
 
-class Samples(BaseModel):
-    """Seconds by call on three clocks; see `measure/sampling.py`."""
+class Slot(BaseModel):
+    """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and the
+    wall times of some (`samples`), evenly chosen. `began` is `time.perf_counter`, one clock for all processes of a machine;
+    `elapsed` is what the harness saw pass from its order to the answer. `disturbed` says in words what spoilt the slot; None if nothing did."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    in_pass: int = Field(alias="pass")
+    began: float
+    calls: int
+    wall: float
+    low: float
+    high: float
+    enqueue: float
+    device: float
+    samples: list[float]
+    elapsed: float | None = None
+    disturbed: str | None = None
+
+
+class Timing(BaseModel):
+    """The slots of a phase in the order of their passes; see `measure/slots.py`."""
 
     model_config = ConfigDict(extra="forbid")
-    wall: list[float]
-    enqueue: list[float]
-    device: list[float]
-    at: list[float]
-    began: float | None = None
     device_clock: str
     warm_up_calls: int
-    warm_up_converged: bool
-    stop_reason: str
+    slots: list[Slot]
 
 
 class Part(BaseModel):
@@ -36,19 +49,25 @@ class Part(BaseModel):
     status: str | None = None
     reason: str | None = None
     seconds: float | None = None
-    samples: Samples | None = None
+    timing: Timing | None = None
     floor_s: float | None = None
 
 
 class Record(BaseModel):
-    """The outcome of one case in one round, part by part, or the reason why there is none. SI units; unknown is null."""
+    """The outcome of one case in one block, part by part, or the reason why there is none. SI units; unknown is null.
+
+    A block is one set of fresh processes. `live_set` names those that were alive together: of these, the slots of one pass were
+    measured within the same second or so. `set` names the result folder, for which blocks are numbered.
+    """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
-    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    schema_version: Literal[2] = Field(SCHEMA, alias="schema")
     snnbench: str
     case_id: str
     case: dict[str, Any]
-    round: int
+    set: str
+    block: int
+    live_set: str | None = None
     attempt: int = 1
     done_key: str
     status: str
@@ -91,7 +110,7 @@ class Record(BaseModel):
     def typed_case(self) -> Case:
         return Case.from_dict(self.case)
 
-    def samples(self, phase: str) -> Samples | None:
-        """The samples of a phase, if it was timed."""
+    def timing(self, phase: str) -> Timing | None:
+        """The slots of a phase, if it was timed."""
         part = self.parts.get(phase)
-        return part.samples if part else None
+        return part.timing if part else None

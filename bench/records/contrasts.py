@@ -1,0 +1,144 @@
+"""Statistics of live slots: what one comparison of two cases shows, and what a family of comparisons shows together.
+
+The time of a slot is a logarithm x. A block is one set of fresh processes, timed in passes; a slot that was disturbed is NaN.
+A contrast is the difference of two cases within a pass, so that what slows a whole pass cancels out. NumPy and SciPy only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, polygamma, stdtr, stdtrit
+
+from snnbench.adapters.base.contract import Array
+
+FAMILY = 0.05
+"""The chance that a family of comparisons holds a false verdict."""
+
+TIE = np.log(1.01)
+"""Cases that differ by less share a rank."""
+
+MOST_PRIOR = 4.0
+"""Degrees of freedom that the other comparisons' variances may add to a comparison's own."""
+
+
+def block_contrasts(first: Array, second: Array) -> Array:
+    """One log ratio a block, of slots (blocks, passes): the median over the passes in which neither slot was disturbed.
+
+    A block in which fewer than half of the passes count is NaN.
+    """
+    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    enough = 2 * np.isfinite(differences).sum(axis=1) >= differences.shape[1]
+    contrasts = np.full(len(differences), np.nan)
+    contrasts[enough] = np.nanmedian(differences[enough], axis=1)
+    return contrasts
+
+
+@dataclass(frozen=True)
+class Moderated:
+    """Variances of a family of comparisons, each drawn towards what the others show; `prior` counts degrees of freedom."""
+
+    prior: float
+    variances: Array
+    freedom: float
+
+
+def moderated(variances: Sequence[float] | Array, freedom: int) -> Moderated:
+    """Empirical Bayes after Smyth (2004), eq. 3 to 10, with the prior's weight capped. Fewer than three stay as they are.
+
+    Three blocks alone know a variance to a factor of six; the other comparisons of the run know it better.
+    """
+    own = np.asarray(variances, dtype=float)
+    logs = np.log(own[own > 0])
+    if len(logs) < 3:
+        return Moderated(0.0, own, float(freedom))
+    half = freedom / 2
+    shifted = logs - digamma(half) + np.log(half)
+    excess = float(shifted.var(ddof=1) - polygamma(1, half))
+    prior = 2 * _trigamma_inverse(excess) if excess > 0 else np.inf
+    if prior > MOST_PRIOR:
+        prior, common = MOST_PRIOR, float(own.mean())
+    else:
+        common = float(np.exp(shifted.mean() + digamma(prior / 2) - np.log(prior / 2)))
+    return Moderated(prior, (prior * common + freedom * own) / (prior + freedom), prior + freedom)
+
+
+def _trigamma_inverse(value: float) -> float:
+    """The x > 0 with ψ′(x) = `value`: Newton's steps on 1/ψ′, which is convex and nearly linear (Smyth 2004, appendix)."""
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-12 * x:
+            break
+    return x
+
+
+def holm(chances: Sequence[float] | Array) -> Array:
+    """Holm's adjusted p: comparisons whose own is at most FAMILY hold no false one but with the chance FAMILY."""
+    p = np.asarray(chances, dtype=float)
+    order = np.argsort(p)
+    stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(stepped)
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a family shows of one contrast: a log ratio with its 95 % interval, and Holm's p that it is not zero."""
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    variance: float
+
+    @property
+    def ratio(self) -> tuple[float, float, float]:
+        """(ratio, low, high)."""
+        return float(np.exp(self.estimate)), float(np.exp(self.low)), float(np.exp(self.high))
+
+
+def compared(contrasts: Sequence[Array]) -> list[Comparison]:
+    """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
+    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval, and p = 1."""
+    counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
+    estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
+    reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
+    variances = np.full(len(counted), np.nan)
+    for blocks in {len(values) for values in counted} - {0, 1}:
+        alike = [index for index, values in enumerate(counted) if len(values) == blocks]
+        shared = moderated([counted[index].var(ddof=1) for index in alike], blocks - 1)
+        errors = np.sqrt(shared.variances / blocks)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.where(errors > 0, np.abs(estimates[alike]) / errors, np.where(estimates[alike] == 0, 0.0, np.inf))
+        variances[alike], reach[alike] = shared.variances, stdtrit(shared.freedom, 0.975) * errors
+        p[alike] = 2 * stdtr(shared.freedom, -scores)
+    rows = zip(estimates, estimates - reach, estimates + reach, holm(p), variances, strict=True)
+    return [Comparison(*map(float, row)) for row in rows]
+
+
+def rank_intervals(count: int, contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
+    """(best, worst) rank of each of `count` cases by the block contrasts of all pairs (first, second), which are one family.
+
+    A case is surely slower than another if Holm's p is at most FAMILY and they differ by TIE or more.
+    """
+    best, worst = [1] * count, [count] * count
+    for (first, second), comparison in zip(contrasts, compared(list(contrasts.values())), strict=True):
+        if comparison.p <= FAMILY and abs(comparison.estimate) >= TIE:
+            slower, faster = (first, second) if comparison.estimate > 0 else (second, first)
+            best[slower] += 1
+            worst[faster] -= 1
+    return list(zip(best, worst, strict=True))
+
+
+def blocks_needed(variance: float, comparisons: int, effect: float = 1.05, most: int = 100) -> int | None:
+    """The fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first step; None: more than `most`."""
+    for blocks in range(2, most + 1):
+        freedom = MOST_PRIOR + blocks - 1
+        quantiles = stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)
+        if quantiles * np.sqrt(variance / blocks) <= np.log(effect):
+            return blocks
+    return None

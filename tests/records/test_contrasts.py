@@ -1,0 +1,181 @@
+"""Intervals, verdicts and ranks of live slots: golden values, simulated families, and slots that were recorded."""
+
+import csv
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+from snnbench.records.contrasts import (
+    FAMILY,
+    MOST_PRIOR,
+    block_contrasts,
+    blocks_needed,
+    compared,
+    holm,
+    moderated,
+    rank_intervals,
+)
+
+MICROSECONDS = [  # 4 cases × 3 blocks × 4 passes: 6 % slower in the second block, one slot disturbed
+    [[101.0, 102.0, 100.5, 103.0], [107.2, 108.0, 106.9, 107.5], [100.8, 101.5, 102.2, 101.0]],
+    [[101.5, 102.9, 100.2, 104.4], [106.1, 107.3, 105.4, 107.2], [101.4, 101.9, 102.8, 101.6]],
+    [[110.9, 112.0, 110.1, 113.5], [117.5, 118.9, 117.0, 118.4], [110.2, 111.9, 112.5, np.nan]],
+    [[305.0, 309.0, 301.0, 311.0], [322.0, 327.0, 320.0, 326.0], [301.0, 307.0, 306.0, 303.0]],
+]
+SLOTS = np.log(np.array(MICROSECONDS))
+BIGGER_FIRST = [(i, j) for i in range(4) for j in range(i)]
+"""The family of the golden values."""
+
+
+def ranked(slots) -> list[tuple[int, int]]:
+    pairs = combinations(range(len(slots)), 2)
+    return rank_intervals(len(slots), {(i, j): block_contrasts(slots[i], slots[j]) for i, j in pairs})
+
+
+def family_of(slots: np.ndarray) -> list[np.ndarray]:
+    return [block_contrasts(slots[i], slots[j]) for i, j in BIGGER_FIRST]
+
+
+def test_golden_family():
+    found = {pair: comparison for pair, comparison in zip(BIGGER_FIRST, compared(family_of(SLOTS)), strict=True)}
+    assert found[1, 0].ratio == pytest.approx((1.001448, 0.991726, 1.011266), abs=1e-6)
+    assert found[2, 0].ratio == pytest.approx((1.099104, 1.092235, 1.106016), abs=1e-6)
+    assert found[1, 0].p == pytest.approx(0.723202, abs=1e-6)
+    assert ranked(SLOTS) == [(1, 2), (1, 2), (3, 3), (4, 4)]
+
+
+def test_golden_variances():
+    capped = moderated([1e-4, 2e-4, 4e-4, 0.5e-4], 2)
+    assert (capped.prior, capped.freedom) == (MOST_PRIOR, 6)
+    assert capped.variances == pytest.approx([1.5833e-4, 1.9167e-4, 2.5833e-4, 1.4167e-4], rel=1e-4)
+    wide = moderated([1e-6, 1e-4, 1e-2, 1e-5, 1e-3], 2)
+    assert (wide.prior, wide.freedom) == pytest.approx((0.61762451, 2.61762451), rel=1e-8)
+    assert wide.variances[[0, 2]] == pytest.approx([5.317161e-6, 7.645068e-3], rel=1e-6)
+    assert moderated([1e-4, 9e-4], 2).variances == pytest.approx([1e-4, 9e-4]), "two comparisons say nothing of each other"
+
+
+def test_golden_holm():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize(("comparisons", "blocks"), [(24, [2, 3, 5, 7, 12]), (8, [2, 2, 4, 6, 10])])
+def test_golden_blocks_needed(comparisons, blocks):
+    assert [blocks_needed(sd**2, comparisons) for sd in (0.005, 0.01, 0.015, 0.02, 0.03)] == blocks
+
+
+def test_no_number_of_blocks_is_enough_for_hopeless_noise():
+    assert blocks_needed(1.0, 24) is None
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_holm_keeps_the_order_and_never_lowers(p):
+    adjusted = holm(p)
+    assert (adjusted >= np.array(p)).all() and (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+
+
+def test_what_slows_a_whole_pass_cancels_out():
+    slower = SLOTS + np.log(1.2) * np.array([1, 0, 1, 1])
+    for before, after in zip(family_of(SLOTS), family_of(slower), strict=True):
+        assert after == pytest.approx(before, abs=1e-12)
+
+
+def test_one_pass_three_times_as_long_moves_no_ratio_by_a_percent():
+    hit = SLOTS.copy()
+    hit[1, 2, 1] += np.log(3)
+    assert block_contrasts(hit[1], hit[0]) == pytest.approx(block_contrasts(SLOTS[1], SLOTS[0]), abs=0.01)
+
+
+def test_a_block_counts_if_half_of_its_passes_do():
+    slots = SLOTS[2].copy()
+    slots[0, :2] = np.nan
+    slots[1, :3] = np.nan
+    assert np.isfinite(block_contrasts(slots, SLOTS[0])).tolist() == [True, False, True]
+
+
+def test_two_blocks_of_equal_times_are_surely_equal():
+    (same,) = compared([np.zeros(2)])
+    assert (same.ratio, same.p) == ((1, 1, 1), 1)
+
+
+def test_without_two_common_blocks_nothing_is_ranked():
+    assert ranked([SLOTS[0][:1], SLOTS[3][:1]]) == [(1, 2), (1, 2)]
+    assert ranked([SLOTS[0]]) == [(1, 1)]
+
+
+def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
+    """Two comparisons have three blocks, one has two of them, and one only one, which tells nothing."""
+    contrasts = [np.array(values) for values in ([0.1, 0.11, 0.12], [0.1, 0.1, 0.13], [0.1, np.nan, 0.12], [np.nan, 0.5, np.nan])]
+    three, other, two, one = compared(contrasts)
+    alone = compared(contrasts[:2])
+    assert (three.low, three.variance) == pytest.approx((alone[0].low, alone[0].variance))
+    assert three.p == pytest.approx(2 * alone[0].p, rel=0.01) or three.p >= alone[0].p
+    assert (two.estimate, two.variance) == pytest.approx((0.11, 2e-4)) and two.low < three.low
+    assert (one.estimate, one.low, one.high, one.p) == (0.5, -np.inf, np.inf, 1)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_ranks_follow_their_cases(order):
+    assert [ranked([SLOTS[i] for i in order])[order.index(2)]] == [(3, 3)]
+
+
+# -- how often it is right --------------------------------------------------------------------------------------
+
+RUNS = 2000
+
+
+@pytest.mark.parametrize("tails", ["normal", "t4"])
+@pytest.mark.parametrize("blocks", [3, 5])
+def test_simulated_runs_hold_their_promises(tails, blocks):
+    """24 cases against a best, contrasts with a spread of 1 to 2 %: coverage, false verdicts, and 5 % found."""
+    random = np.random.default_rng(11)
+    spread = 0.01 * 2 ** random.random((RUNS, 24, 1))
+    shape = (RUNS, 24, blocks)
+    noise = random.standard_normal(shape) if tails == "normal" else random.standard_t(4, shape) / np.sqrt(2)
+    covered = false = 0
+    for run in spread * noise:
+        shown = compared(run)
+        covered += sum(one.low <= 0 <= one.high for one in shown)
+        false += sum(one.p <= FAMILY and abs(one.estimate) >= np.log(1.03) for one in shown)
+    assert 0.93 <= covered / (24 * RUNS) <= 0.975
+    assert false / (24 * RUNS) <= 0.003
+
+
+def test_the_recommended_number_of_blocks_finds_five_percent():
+    random = np.random.default_rng(12)
+    for sd in (0.01, 0.02):
+        blocks = blocks_needed(sd**2, 24)
+        runs = np.log(1.05) + sd * random.standard_normal((400, 24, blocks))
+        seen = [one.p <= FAMILY for run in runs for one in compared(run)]
+        assert np.mean(seen) >= 0.95
+
+
+def recorded() -> dict[tuple[str, str], np.ndarray]:
+    """Log slot times (32 blocks, 10 passes) of four frameworks, two processes each, on a quiet machine: N = 64, T = 25."""
+    slots = {}
+    for row in csv.DictReader((ROOT / "tests/golden/quiet_blocks.csv").open()):
+        place = slots.setdefault((row["framework"], row["copy"]), np.full((32, 10), np.nan))
+        place[int(row["block"]), int(row["pass"])] = np.log(float(row["median_us"]))
+    return slots
+
+
+def test_recorded_slots_three_blocks_of_fresh_processes():
+    """Two processes of one framework are equal: hardly an interval misses it, no verdict is false, and 5 % more is found."""
+    slots = recorded()
+    frameworks = sorted({name for name, _ in slots})
+    contrasts = np.array([block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks])
+    random = np.random.default_rng(13)
+    covered, false, seen = [], [], []
+    for _ in range(RUNS):
+        picked = contrasts[:, random.choice(32, 3, replace=False)] * random.choice([-1, 1], (len(frameworks), 1))
+        shown, planted = compared(picked), compared(picked + np.log(1.05))
+        covered += [one.low <= 0 <= one.high for one in shown]
+        false += [one.p <= FAMILY and abs(one.estimate) >= np.log(1.03) for one in shown]
+        seen += [one.p <= FAMILY for one in planted]
+    assert np.mean(covered) >= 0.93
+    assert np.mean(false) <= 0.005
+    assert np.mean(seen) >= 0.95
