@@ -2,23 +2,21 @@
 
 import os
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGKILL, Signals
-from typing import Any, BinaryIO
+from typing import Any
 
 from docker.errors import ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
-from requests.exceptions import RequestException
 
 from ..cores import usable_cores
 from ..experiment.config import Experiment
 from ..mistakes import ConfigError
 from .docker_engine import FAILURES, OWNER, Engine, in_short
-from .executor import CannotStart, Ending, OwnEnvironment
+from .executor import CannotStart, Ending, OwnEnvironment, readable_after
 from .local import kernel_kills
 
 ENVIRONMENTS = "/opt/environments"
@@ -51,27 +49,27 @@ class DockerExecutor:
     python: str = "python"
     parent: None = None
 
-    def run(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
-    ) -> Ending:
+    def start(
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
+    ) -> "DockerWorker":
         try:
-            with self._container(arguments, variables, writes, memory_bytes) as container:
-                ending = _run_to_end(container, output, timeout)
+            container = self._container(arguments, variables, writes, memory_bytes)
+            try:
+                return DockerWorker(container, output, f"image {self.image.name} has no {self.python}")
+            except FAILURES:
+                remove(container)
+                raise
         except FAILURES as error:
             raise CannotStart(f"the container engine failed: {in_short(error)}") from None
-        if ending.exit_code == NOT_FOUND:
-            raise CannotStart(f"image {self.image.name} has no {self.python}")
-        return ending
 
-    @contextmanager
-    def _container(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Iterator[Any]:
-        """A container that is ready to start, and is removed whatever happens. It may write in the folders `writes`."""
+    def _container(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Any:
+        """A container that is ready to start. It may write in the folders `writes`."""
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
         mounts += [Mount(str(folder), str(folder), "bind", read_only=True) for folder in self.reads]
         sees_gpus = self.gpus and variables.get("CUDA_VISIBLE_DEVICES") != ""
         own_programs = os.path.dirname(self.python)
         search_path = {"PATH": f"{own_programs}:{self.image.path}"} if own_programs else {}
-        container = self.engine.client.containers.create(
+        return self.engine.client.containers.create(
             self.image.digest,
             arguments,
             entrypoint=[self.python],
@@ -92,11 +90,6 @@ class DockerExecutor:
             log_config=LogConfig(type="none"),  # its output is read as it comes, and stored nowhere else
             device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])] if sees_gpus else None,
         )
-        try:
-            yield container
-        finally:
-            with suppress(*FAILURES):  # the engine is gone: the next start removes the container
-                container.remove(force=True, v=True)
 
     def facts(self) -> dict[str, Any]:
         return {"image": {"name": self.image.name, "digest": self.image.digest}}
@@ -131,23 +124,47 @@ def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> Doc
     return DockerExecutor(engine, image, cores, experiment.container.pids, reads, needs_gpus)
 
 
-def _run_to_end(container: Any, output: Path, timeout: float) -> Ending:
-    """Start a container and wait for its end. Waiting does not use the cores that it measures on."""
-    killed_before = kernel_kills()
-    pieces = container.attach(stream=True)
-    with open(output, "wb", buffering=0) as stream:
-        reader = threading.Thread(target=_copy_output, args=(pieces, stream), daemon=True)
-        reader.start()
+class DockerWorker:
+    """A container that runs. Waiting for its end does not use the cores that it measures on."""
+
+    def __init__(self, container: Any, output: Path, lacking: str):
+        """`lacking` says what an image lacks in which the program is not found."""
+        self.container, self.lacking, self.killed_before = container, lacking, kernel_kills()
+        pieces = container.attach(stream=True)
+        self.reader = threading.Thread(target=_copy_output, args=(pieces, output), daemon=True)
+        self.reader.start()
+        container.start()
+        self.ended = readable_after(self._wait)
+
+    def _wait(self) -> None:
+        with suppress(*FAILURES):  # the engine has gone; `end` says so
+            self.container.wait(timeout=None)
+
+    def fileno(self) -> int:
+        return self.ended
+
+    def end(self, timed_out: bool = False) -> Ending:
         try:
-            container.start()
-            timed_out = not _ends_within(container, timeout)
-            if timed_out:
-                container.kill()
-                container.wait()
+            self.container.reload()
+            if self.container.status == "running":
+                self.container.kill()
+                self.container.wait()
+                self.container.reload()
+            self.reader.join(10)
+            ending = ending_of(self.container.attrs["State"], timed_out, kernel_kills() > self.killed_before)
+        except FAILURES as error:
+            raise CannotStart(f"the container engine failed: {in_short(error)}") from None
         finally:
-            reader.join(10)
-    container.reload()
-    return ending_of(container.attrs["State"], timed_out, kernel_kills() > killed_before)
+            os.close(self.ended)
+            remove(self.container)
+        if ending.exit_code == NOT_FOUND:
+            raise CannotStart(self.lacking)
+        return ending
+
+
+def remove(container: Any) -> None:
+    with suppress(*FAILURES):  # the engine is gone: the next start removes the container
+        container.remove(force=True, v=True)
 
 
 def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> Ending:
@@ -159,21 +176,10 @@ def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> En
     return Ending(None if number else code, number, timed_out, ran_out and not timed_out)
 
 
-def _copy_output(pieces: Iterator[bytes], stream: BinaryIO) -> None:
-    with suppress(*FAILURES, OSError, ValueError):
+def _copy_output(pieces: Iterator[bytes], output: Path) -> None:
+    with suppress(*FAILURES, OSError, ValueError), open(output, "wb", buffering=0) as stream:
         for piece in pieces:
             stream.write(piece)
-
-
-def _ends_within(container: Any, timeout: float) -> bool:
-    start = time.monotonic()
-    try:
-        container.wait(timeout=timeout)
-        return True
-    except RequestException:  # nothing was read for so long, or the engine has gone
-        if time.monotonic() - start < timeout:
-            raise
-        return False
 
 
 def find_image(engine: Engine, name: str) -> Image:

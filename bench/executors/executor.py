@@ -1,5 +1,8 @@
 """The protocol of what starts workers: as processes of this machine (`local.py`) or as containers (`docker.py`)."""
 
+import os
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -31,6 +34,17 @@ class OwnEnvironment:
     lacking: str | None
 
 
+class Running(Protocol):
+    """A worker that was started."""
+
+    def fileno(self) -> int:
+        """A descriptor that can be read from when the worker has ended."""
+
+    def end(self, timed_out: bool = False) -> Ending:
+        """End what is left of the worker and everything that it started; call it once. Raises CannotStart if nobody knows how it
+        ended. `timed_out`: it has not come to its end in time."""
+
+
 class Executor(Protocol):
     """Equal executors give workers the same surroundings. They can be hashed."""
 
@@ -38,11 +52,11 @@ class Executor(Protocol):
     def parent(self) -> int | None:
         """The process that a worker dies with; None if the worker cannot see it."""
 
-    def run(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
-    ) -> Ending:
-        """Run Python with `arguments` to its end or to `timeout` seconds, then end everything that it started. Its output goes
-        to the file `output` as it comes; `writes` are the folders that it reads and writes. Raises CannotStart."""
+    def start(
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
+    ) -> Running:
+        """Start Python with `arguments`. Its output goes to the file `output` as it comes; `writes` are the folders that it reads
+        and writes, the first one its alone. Raises CannotStart."""
 
     def facts(self) -> dict[str, Any]:
         """Facts for records about where workers run, beyond those that workers report themselves."""
@@ -55,3 +69,17 @@ class Executor(Protocol):
 
     def at_home(self, environment: OwnEnvironment) -> Self:
         """The executor for workers in `environment`. Raises CannotStart if there can be none."""
+
+
+def readable_after(wait: Callable[[], object]) -> int:
+    """A descriptor that can be read from when `wait`, called in a thread, has returned. The reader closes it."""
+    reader, writer = os.pipe()
+
+    def close() -> None:
+        try:
+            wait()
+        finally:
+            os.close(writer)
+
+    threading.Thread(target=close, daemon=True).start()
+    return reader

@@ -1,7 +1,8 @@
-"""Launches one worker and says how it ended: the events that it reported, the end of its output, and how long it took."""
+"""Launches workers, gives them orders and says how they ended: what they reported, the end of their output, and how long it took."""
 
 import json
 import os
+import select
 import shutil
 import tempfile
 import time
@@ -19,6 +20,7 @@ from .surroundings import worker_environment
 
 TAIL_BYTES = 4096
 """Of a worker's output, in a record."""
+LONGEST_POLL_MS = 2**31 - 1
 APART_MEMORY_BYTES = 16 * 2**30
 """That a worker outside a run may use."""
 
@@ -49,6 +51,101 @@ class Outcome(Ending):
         raise RuntimeError((self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1])
 
 
+class Launched:
+    """A worker that was started: `python -m snnbench.worker VERB`. It has `timeout` seconds, of which only those count in which
+    somebody waits for it: a worker that lives with others computes nothing meanwhile.
+
+    `job` is what the worker is given, as JSON; `variables` are its environment variables. `scratch` is made for this worker and
+    always removed afterwards; `shared` are other folders that the job names. Raises CannotStart.
+    """
+
+    def __init__(
+        self,
+        verb: str,
+        job: dict[str, Any],
+        scratch: Path,
+        timeout: float,
+        memory_bytes: int,
+        variables: dict[str, str],
+        executor: Executor = LocalExecutor(),
+        shared: Sequence[Path] = (),
+    ):
+        self.scratch, self.seconds_left, self.timed_out, self.duration_s = scratch, timeout, False, 0.0
+        scratch.mkdir(parents=True)
+        try:
+            self.events, self.output = scratch / "events", scratch / "output"
+            orders, answers, job_file = scratch / "orders", scratch / "answers", scratch / "job.json"
+            for pipe in (orders, answers):
+                os.mkfifo(pipe)
+            # Opened for both ways, they neither wait for the worker nor end with it.
+            self.orders, self.answers = os.open(orders, os.O_RDWR), os.open(answers, os.O_RDWR)
+            self.unread = b""
+            places = {"events": str(self.events), "orders": str(orders), "answers": str(answers)}
+            job_file.write_text(json.dumps({**job, "parent": executor.parent, "memory_bytes": memory_bytes, **places}))
+            # -P: a user's file named like a framework, in the current folder, must not hide the framework.
+            arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
+            given = {**variables, "TMPDIR": str(scratch)}
+            self.running = executor.start(arguments, given, self.output, [scratch, *shared], memory_bytes)
+        except BaseException:
+            self._clear()
+            raise
+
+    def order(self, order: dict[str, Any]) -> dict[str, Any] | None:
+        """Give an order, and wait for the answer to it."""
+        os.write(self.orders, json.dumps(order).encode() + b"\n")
+        return self.answer()
+
+    def answer(self) -> dict[str, Any] | None:
+        """Wait for the next answer. None: the worker has ended, or has no time left."""
+        start = time.monotonic()
+        try:
+            while b"\n" not in self.unread:
+                ready = self._ready(self.seconds_left - (time.monotonic() - start))
+                self.timed_out = not ready
+                if self.answers in ready:
+                    self.unread += os.read(self.answers, 1 << 16)
+                else:
+                    return None
+        finally:
+            spent = time.monotonic() - start
+            self.seconds_left, self.duration_s = self.seconds_left - spent, self.duration_s + spent
+        line, _, self.unread = self.unread.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _ready(self, seconds: float) -> list[int]:
+        """Of the answers and the worker's end, what there is within so many seconds; answers first."""
+        poll = select.poll()
+        for descriptor in (self.answers, self.running.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        return [descriptor for descriptor, _ in poll.poll(min(max(seconds, 0.0) * 1e3, LONGEST_POLL_MS))]
+
+    def end(self) -> Outcome:
+        """End the worker, if it has not ended, and say how it ended."""
+        try:
+            ending = self.running.end(self.timed_out)
+            tail = _output_tail(self.output)
+            return Outcome(**vars(ending), events=_read_events(self.events), output_tail=tail, duration_s=self.duration_s)
+        except CannotStart as error:
+            return not_started(error)
+        finally:
+            self._clear()
+
+    def _clear(self) -> None:
+        for descriptor in (getattr(self, name, None) for name in ("orders", "answers")):
+            if descriptor is not None:
+                os.close(descriptor)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        with suppress(OSError):
+            self.scratch.parent.rmdir()
+
+
+def not_started(error: CannotStart) -> Outcome:
+    """The outcome of a worker that could not be started: an environment, an image or an engine may vanish during a run."""
+    failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
+    return Outcome(exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error))
+
+
 def launch(
     verb: str,
     job: dict[str, Any],
@@ -59,30 +156,16 @@ def launch(
     executor: Executor = LocalExecutor(),
     shared: Sequence[Path] = (),
 ) -> Outcome:
-    """Have `executor` run `python -m snnbench.worker VERB` to its end or to `timeout` seconds.
-
-    `job` is what the worker is given, as JSON; `variables` are its environment variables. `scratch` is made for this worker and
-    always removed afterwards; `shared` are other folders that the job names. A worker that cannot be started gives an
-    outcome with the status env_error: an environment, an image or an engine may vanish during a run.
-    """
-    scratch.mkdir(parents=True)
+    """Launch a worker that gives no answers, and wait for its end; the arguments are those of `Launched`."""
     try:
-        events, output, job_file = scratch / "events", scratch / "output", scratch / "job.json"
-        job = {**job, "parent": executor.parent, "memory_bytes": memory_bytes, "events": str(events)}
-        job_file.write_text(json.dumps(job))
-        # -P: a user's file named like a framework, in the current folder, must not hide the framework.
-        arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
-        start = time.monotonic()
-        ending = executor.run(arguments, {**variables, "TMPDIR": str(scratch)}, output, [scratch, *shared], timeout, memory_bytes)
-        duration = time.monotonic() - start
-        return Outcome(**vars(ending), events=_read_events(events), output_tail=_output_tail(output), duration_s=duration)
+        launched = Launched(verb, job, scratch, timeout, memory_bytes, variables, executor, shared)
     except CannotStart as error:
-        failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
-        return Outcome(exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error))
+        return not_started(error)
+    try:
+        launched.answer()
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        with suppress(OSError):
-            scratch.parent.rmdir()
+        outcome = launched.end()
+    return outcome
 
 
 def launch_apart(verb: str, job: dict[str, Any], device: str, timeout: float, executor: Executor = LocalExecutor()) -> Outcome:

@@ -2,20 +2,18 @@
 
 import ctypes
 import os
-import select
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 
-from .executor import CannotStart, Ending, OwnEnvironment
+from .executor import CannotStart, Ending, OwnEnvironment, readable_after
 
-LONGEST_POLL_MS = 2**31 - 1
 CHANGE_FRAMEWORKS = (
     "CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_",
 )  # fmt: skip
@@ -32,30 +30,15 @@ class LocalExecutor:
     def parent(self) -> int:
         return os.getpid()
 
-    def run(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], timeout: float, memory_bytes: int
-    ) -> Ending:
+    def start(
+        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
+    ) -> "LocalWorker":
         """Nothing here limits memory: the worker limits itself to `memory_bytes` (worker/sandbox.py)."""
-        killed_before = kernel_kills()
-        if sys.platform == "linux":
-            set_child_subreaper = 36  # descendants that outlive their own parents become ours, and can be found and ended
-            ctypes.CDLL(None).prctl(set_child_subreaper, 1)
-        before = {child.pid for child in psutil.Process().children(recursive=True)}
         command, surroundings = [self.python, *arguments], {**os.environ, **_search_paths(self.python), **variables}
         try:
-            with open(output, "wb") as stream:
-                process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=surroundings, start_new_session=True
-                )
+            return LocalWorker(command, surroundings, output)
         except OSError as error:
             raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
-        try:
-            timed_out = not _ends_within(process, timeout)
-        finally:
-            _kill_all(process, before)
-        code = process.returncode
-        ran_out = code == -signal.SIGKILL and not timed_out and kernel_kills() > killed_before
-        return Ending(code if code >= 0 else None, -code if code < 0 else None, timed_out, ran_out)
 
     def facts(self) -> dict[str, Any]:
         return {}
@@ -79,40 +62,62 @@ def _search_paths(python: str) -> dict[str, str]:
     return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
 
 
-def _ends_within(process: subprocess.Popen[bytes], timeout: float) -> bool:
-    """Sleep until the process ends; False if it takes longer. Popen's own wait would poll on the measured cores."""
-    try:
-        handle = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout)
-        return process.returncode is not None
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(min(timeout * 1e3, LONGEST_POLL_MS)))
-    finally:
-        os.close(handle)
+class LocalWorker:
+    """A process in a session of its own, and whatever it starts. Several may be alive at once."""
 
+    alive: ClassVar[set[int]] = set()
+    """Processes of workers."""
+    strangers: ClassVar[set[int]] = set()
+    """Descendants of this process that are no worker's: those that it had when no worker was alive."""
 
-def _kill_all(process: subprocess.Popen[bytes], before: set[int]) -> None:
-    """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save. `before` are the
-    descendants that this process had before it started the worker."""
-    try:
-        descendants = psutil.Process(process.pid).children(recursive=True)
-    except psutil.Error:
-        descendants = []
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    for descendant in descendants:
-        with suppress(psutil.Error):
-            descendant.kill()
-    process.wait()
-    for orphan in psutil.Process().children(recursive=True):  # a worker's daemon became our child when the worker ended
-        if orphan.pid not in before:
+    def __init__(self, command: list[str], variables: dict[str, str], output: Path):
+        """Raises OSError."""
+        if sys.platform == "linux":
+            set_child_subreaper = 36  # descendants that outlive their own parents become ours, and can be found and ended
+            ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+        if not self.alive:
+            self.strangers.clear()
+            self.strangers.update(child.pid for child in psutil.Process().children(recursive=True))
+        self.killed_before, self.variables = kernel_kills(), variables
+        with open(output, "wb") as stream:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=variables, start_new_session=True
+            )
+        self.alive.add(self.process.pid)
+        self.ended = readable_after(self.process.wait)
+
+    def fileno(self) -> int:
+        return self.ended
+
+    def end(self, timed_out: bool = False) -> Ending:
+        code = self.process.poll()
+        self._kill_all()
+        os.close(self.ended)
+        if code is None:  # it was killed here
+            return Ending(None, signal.SIGKILL, timed_out)
+        ran_out = code == -signal.SIGKILL and kernel_kills() > self.killed_before
+        return Ending(code if code >= 0 else None, -code if code < 0 else None, False, ran_out)
+
+    def _kill_all(self) -> None:
+        """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save."""
+        try:
+            descendants = psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.Error:
+            descendants = []
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for descendant in descendants:
             with suppress(psutil.Error):
-                orphan.kill()
-                orphan.wait()
+                descendant.kill()
+        self.process.wait()
+        self.alive.discard(self.process.pid)
+        for orphan in psutil.Process().children():  # a worker's daemon became our child when its own parent ended
+            if orphan.pid not in self.alive | self.strangers:
+                with suppress(psutil.Error):
+                    if not self.alive or orphan.environ().get("TMPDIR") == self.variables["TMPDIR"]:
+                        for one in (*orphan.children(recursive=True), orphan):
+                            one.kill()
+                        orphan.wait()
 
 
 def kernel_kills() -> int:

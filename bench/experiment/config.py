@@ -83,6 +83,12 @@ class Measure(_Table):
     ] = list(PHASES)
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
+    @property
+    def seconds_of_slots(self) -> float:
+        """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every second one."""
+        slots = self.passes * (1 + (len(self.phases) - 1) / 2) * self.timed
+        return slots * (self.slot + 0.03)
+
 
 class Container(_Table):
     """What `--executor docker` runs workers in. Memory and cores are those of `measure`."""

@@ -1,22 +1,30 @@
 """In which order cases are run, and how long they may take."""
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from snnbench.adapters.base.case import Case
 
-
-def order(cases: list[Case], rounds: int, seed: int) -> list[tuple[int, Case]]:
-    """(round, case) pairs. Every round has every case, in a random order of its own that depends on the seed."""
-    pairs = []
-    for round in range(rounds):
-        shuffled = list(cases)
-        random.Random(f"{seed} {round}").shuffle(shuffled)
-        pairs += [(round, case) for case in shuffled]
-    return pairs
+Item = TypeVar("Item")
 
 
-def estimate_seconds(case: Case, rounds: int, budget: float) -> float:
-    """A guess of the seconds that a case takes: start and imports, proof, and the budget it may use."""
+def comparison_groups(cases: list[Case]) -> list[list[Case]]:
+    """Cases that differ in nothing but who computes them: framework, construction, mode. These are measured side by side."""
+    groups: dict[Case, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(replace(case, framework="", construction="", mode=""), []).append(case)
+    return list(groups.values())
+
+
+def shuffled(items: Sequence[Item], seed: int, block: int) -> list[Item]:
+    """`items` in an order that depends on the seed and the block."""
+    return random.Random(f"{seed} {block}").sample(items, len(items))
+
+
+def estimate_seconds(case: Case, blocks: int, timed: float) -> float:
+    """A guess of the seconds that a case takes: start and imports, proof, and `timed` seconds of slots in each block."""
     products = (case.neurons or 1) ** 2 * (case.layers or 1)
     start, proof = 3.0, 0.5 + 1e-10 * case.time_steps * case.batch * products
-    return rounds * (start + budget) + proof
+    return blocks * (start + timed) + proof

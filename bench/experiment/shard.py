@@ -1,14 +1,12 @@
 """A part of a plan, for one of several machines: `2/3` is the second of three. The same plan has the same parts everywhere."""
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from snnbench.adapters.base.case import SIZES, Case
+from snnbench.adapters.base.case import Case
 
 from ..mistakes import ConfigError
-from .order import estimate_seconds
+from .order import comparison_groups, estimate_seconds
 
 
 @dataclass(frozen=True)
@@ -19,19 +17,15 @@ class Shard:
     count: int = 1
 
     def of(self, cases: list[Case]) -> list[Case]:
-        """The cases of this part, in their order. Cases that differ in size only stay together: a small one that runs out of
-        memory or time prunes the bigger ones, which another machine would not know of. The longest families are dealt out first,
-        each to the part with least to do."""
-        families: dict[Case, list[Case]] = defaultdict(list)
-        for case in cases:
-            smallest: dict[str, Any] = dict.fromkeys(SIZES, 1)
-            families[replace(case, **smallest)].append(case)
+        """The cases of this part, in their order. What is ranked together stays together: it is measured side by side. The longest
+        comparison groups are dealt out first, each to the part with least to do."""
+        families = comparison_groups(cases)
         if self.count > len(families):
-            together = "cases that differ in size only stay together"
+            together = "cases that differ in framework only stay together"
             raise ConfigError(f"--shard {self}: {together}, so there are at most {len(families)} parts")
         load = [0.0] * self.count
         mine: set[Case] = set()
-        for family in sorted(families.values(), key=_seconds, reverse=True):
+        for family in sorted(families, key=_seconds, reverse=True):
             lightest = load.index(min(load))
             load[lightest] += _seconds(family)
             if lightest == self.index - 1:

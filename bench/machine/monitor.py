@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import psutil
 
+from .disturbance import Busy
+
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
 """In a record; of more, only every k-th is stored."""
@@ -18,7 +20,7 @@ SLOWED_BY = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40
 
 
 class Monitor:
-    """A context manager around a worker's life; afterwards `facts` holds what a record says of the machine meanwhile.
+    """A context manager around the life of workers; afterwards `facts` holds what a record says of the machine meanwhile.
 
     It calls `read` ten times a second, or less often where that would use more than 0.2 % of a core. Readings carry
     `time.perf_counter()`, which on Linux is one clock for all processes of a machine: the report draws them beside a worker's
@@ -32,7 +34,7 @@ class Monitor:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
-        self._begun, self._busy = time.monotonic(), _busy_seconds()
+        self._begun, self._busy = time.monotonic(), Busy()
         self._thread.start()
         return self
 
@@ -49,19 +51,18 @@ class Monitor:
             if self._over.wait(max(0.1, 500 * (time.perf_counter() - start))):
                 return
 
-    def note_worker(self, cpu_seconds: float | None) -> None:
-        """Set `foreign_cores`: how many cores other programs used on average, all CPU time less the worker's own."""
-        elapsed = time.monotonic() - self._begun
-        busy = _busy_seconds() - self._busy
+    def note_workers(self, cpu_seconds: float | None) -> None:
+        """Set `foreign_cores`: how many cores other programs used on average, all CPU time less that of the workers."""
         self.facts["load_average"] = psutil.getloadavg()[0]
-        if cpu_seconds is not None and elapsed > 0:
-            self.facts["foreign_cores"] = max(busy - cpu_seconds, 0.0) / elapsed
+        if cpu_seconds is not None:
+            self.facts["foreign_cores"] = self._busy.foreign_cores(cpu_seconds, time.monotonic() - self._begun)
 
-
-def _busy_seconds() -> float:
-    """CPU time of all programs on all cores since the machine booted."""
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+    def slowed_since(self, start: float) -> bool:
+        """Whether the device slowed itself down after `start` of `time.perf_counter`, or at the last reading before."""
+        recent = [int(one.get(REASONS, 0)) for one in self._readings if one["at"] >= start] or [
+            int(one.get(REASONS, 0)) for one in self._readings[-1:]
+        ]
+        return any(slowed(reasons) for reasons in recent)
 
 
 def reader_of(device: str) -> Callable[[], dict[str, float]]:

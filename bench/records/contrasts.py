@@ -142,3 +142,13 @@ def blocks_needed(variance: float, comparisons: int, effect: float = 1.05, most:
         if quantiles * np.sqrt(variance / blocks) <= np.log(effect):
             return blocks
     return None
+
+
+def blocks_to_decide(contrasts: Sequence[Array], most: int) -> int:
+    """How many blocks, up to `most`, tell 5 % in every comparison of a family whose verdict is open; 0 if none is. Its size is
+    fixed from the spread of the first blocks, not from their means: looking again and again would find something in the end."""
+    needed = [0]
+    for comparison in compared(contrasts):
+        if comparison.p > FAMILY and np.isfinite(comparison.variance):
+            needed.append(blocks_needed(comparison.variance, len(contrasts), most=most) or most)
+    return max(needed)

@@ -17,7 +17,7 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         seconds = event.get("seconds")
         if seconds is not None:
             part["seconds"] = part.get("seconds", 0.0) + seconds
-        part.update({key: event[key] for key in ("status", "samples", "floor_s") if key in event})
+        part.update({key: event[key] for key in ("status", "floor_s") if key in event})
         if "reason" in event:
             part["reason"] = event["reason"] and CONTROL.sub("", event["reason"])
         folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]

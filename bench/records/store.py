@@ -94,6 +94,11 @@ class ResultFolder:
         self._contents[path] = _content(path)
         return path
 
+    def only_set(self) -> str | None:
+        """The set that all records are of; None if there are none, or records of several."""
+        sets = {record.set for record in self.read_records()[0]}
+        return sets.pop() if len(sets) == 1 else None
+
     def set_aside(self, case_id: str, round: int, done_key: str) -> str | None:
         """If a record is there that cannot be read: keep its file beside the one that replaces it, and say so."""
         path = self.record_path(case_id, round, done_key)

@@ -40,10 +40,9 @@ class PlannedCase:
     def id(self) -> str:
         return self.case.id
 
-    def task(self, how: Measure = Measure(), round: int = 0, free_run: Path = Path()) -> Task:
+    def task(self, how: Measure = Measure(), block: int = 0, free_run: Path = Path()) -> Task:
         """The job of a worker that proves this case and measures it as `how` says."""
-        settings = how.threads, tuple(how.phases), how.budget, how.rel_ci, how.timed
-        return Task(self.case, self.adapter.reference, round, *settings, free_run)
+        return Task(self.case, self.adapter.reference, block, how.threads, tuple(how.phases), how.timed, free_run)
 
 
 @dataclass

@@ -1,29 +1,27 @@
-"""Runs a plan into a result folder, round by round, each case in a worker process. Every case ends as a record with a status."""
+"""Runs a plan into a result folder, block by block, group by group. Every case ends as a record with a status."""
 
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from random import Random
 
 from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
-from ..executors.executor import Executor
-from ..executors.launch import Outcome, launch
-from ..executors.surroundings import compiler_caches, worker_environment
-from ..experiment.order import order
+from ..executors.surroundings import worker_environment
+from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..files import write_atomically
 from ..machine.facts import machine_facts
-from ..machine.monitor import Monitor, reader_of
-from ..proof.problem import problem_id
+from ..records.contrasts import blocks_to_decide
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
+from .block import Block, Ended
 from .done import Done
-from .outcome import last_line, verdict
+from .launcher import Launcher
 from .planning import Plan, PlannedCase
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
@@ -31,11 +29,12 @@ ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
 @dataclass
 class Finished:
-    """One (round, case) that has ended. `resumed`: its record was there already; `remaining`: how many are still to do; `note`: a
-    sentence for the user."""
+    """One case that has ended in a block. `resumed`: its record was there already; `done` and `remaining`: how many have ended,
+    and how many are still to do as far as is known; `note`: a sentence for the user."""
 
     record: Record
     resumed: bool
+    done: int
     remaining: int
     note: str | None = None
 
@@ -61,119 +60,113 @@ def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finis
 
 
 class Runner:
-    """Runs the cases of a plan's shard into `folder`, which the caller must have locked. The executor of the plan starts the
-    oracle, which belongs to no framework. With `fresh`, cases that are done are measured again."""
+    """Runs the cases of a plan's shard into `folder`, which the caller must have locked. With `fresh`, cases that are done are
+    measured again."""
 
     def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool):
         self.plan, self.folder, self.fresh = plan, folder, fresh
-        self.measure, self.machine = plan.experiment.measure, machine_facts()
+        self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
         self.done = Done(folder, self.measure, self.machine)
-        self.memory_bytes = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
-        self.failed_oracles: dict[Path, dict[str, Any]] = {}
-        self.null_s: dict[Executor, float] = {}
+        memory = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
+        self.launcher = Launcher(folder, self.measure, plan.executor, memory)
+        self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
+        self.failed: list[tuple[Case, str]] = []
+        self.without_times: set[str] = set()
+        self.ended = self.remaining = 0
 
     def run(self) -> Iterator[Finished]:
-        """Every (round, case), in seeded order. Interrupting the iteration leaves all finished records in place."""
+        """Every case of every block, group by group in seeded order. Interrupting the iteration leaves all finished records in
+        place. A case that ended without times in the first block is in no other."""
         self.folder.remove_leftovers()
+        planned_of = {planned.case: planned for planned in self.plan.mine}
+        groups = [[planned_of[case] for case in group] for group in comparison_groups(list(planned_of))]
+        first = self.measure.blocks if self.measure.timed else 1
+        self.remaining = first * len(self.plan.mine)
         try:
-            yield from self._run()
+            for block in range(first):
+                for group in shuffled(groups, self.seed, block):
+                    yield from self._block(group, block, first)
+            wanted = {id(group): self._blocks_to_decide(group) for group in groups} if self.measure.timed else {}
+            self.remaining = sum((wanted[id(group)] - first) * len(self._left(group)) for group in groups if wanted)
+            for block in range(first, max(wanted.values(), default=0)):
+                for group in shuffled([group for group in groups if block < wanted[id(group)]], self.seed, block):
+                    yield from self._block(group, block, first)
         finally:
             shutil.rmtree(self.folder.compiled, ignore_errors=True)
 
-    def _run(self) -> Iterator[Finished]:
-        # Shards keep the whole run's order, so that what a smaller case's end prunes is the same.
-        whole = order([planned.case for planned in self.plan.cases], self.measure.rounds, self.plan.experiment.seed)
-        mine = {planned.case: planned for planned in self.plan.mine}
-        pairs = [(round, mine[case]) for round, case in whole if case in mine]
-        failed: list[tuple[Case, str]] = []
-        without_times: set[Case] = set()
-        remaining = len(pairs)
-        for round, planned in pairs:
-            if planned.case in without_times:
-                continue  # its first round said why
-            note = self.folder.set_aside(planned.id, round, self.done.key(planned))
-            earlier = None if self.fresh else self.done.result(planned, round)
-            record = earlier or self._case(planned, round, failed)
-            if not round and record.status != "ok":
-                without_times.add(planned.case)
-            if record.status in ENDS_WHAT_IS_BIGGER:
-                failed.append((planned.case, record.status))
-            remaining -= 1 if round or record.status == "ok" else self.measure.rounds
-            yield Finished(record, earlier is not None, remaining, note)
+    def _left(self, group: list[PlannedCase]) -> list[PlannedCase]:
+        return [planned for planned in group if planned.id not in self.without_times]
 
-    def _case(self, planned: PlannedCase, round: int, failed: list[tuple[Case, str]]) -> Record:
-        started = datetime.now(UTC)
-        if planned.status:
-            return self._write(planned, round, started, {"status": planned.status, "reason": planned.reason})
-        if reason := dominated(planned.case, failed):
-            return self._write(planned, round, started, {"status": "pruned", "reason": reason})
-        case, executor = planned.case, planned.home.executor
-        if executor not in self.null_s:
-            self.null_s[executor] = self._launch("null", {}, case.device, executor).duration_s
-        free_run, outcome = self._free_run(planned)
-        if failure := self.failed_oracles.get(free_run):
-            return self._write(planned, round, started, failure, outcome)
-        task = planned.task(self.measure, round, free_run)
-        with Monitor(reader_of(case.device)) as monitor:
-            try:
-                outcome = self._launch("run", task.as_dict(), case.device, executor, self._compiled(planned, round))
-            except KeyboardInterrupt:
-                if self.done.result(planned, round) is None:  # else it stays
-                    self._write(planned, round, started, {"status": "interrupted", "reason": "the run was interrupted"})
-                raise
-            monitor.note_worker(outcome.cpu_seconds)
-        return self._write(planned, round, started, verdict(outcome, case.device), outcome, monitor.facts)
+    def _blocks_to_decide(self, group: list[PlannedCase]) -> int:
+        """How many blocks this group needs, by the spread of the first ones, and may have."""
+        ids = {planned.id for planned in self._left(group)}
+        first = [one for one in self.folder.read_records()[0] if one.case_id in ids and one.block < self.measure.blocks]
+        return max(self.measure.blocks, blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks))
 
-    def _free_run(self, planned: PlannedCase) -> tuple[Path, Outcome]:
-        """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""
-        path = self.folder.problems / f"{problem_id(planned.case)}.npz"
-        if path.exists() or path in self.failed_oracles:
-            return path, Outcome()
-        outcome = self._launch("free", planned.task(free_run=path).as_dict(), "cpu", self.plan.executor)
-        if not path.exists():
-            ended = verdict(outcome, "cpu")
-            reason = f"the oracle of this problem failed: {ended['reason']} {last_line(outcome)}"
-            # No framework crashed, so a crash of the oracle is an error of the run.
-            status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
-            self.failed_oracles[path] = {"status": status, "reason": reason}
-        return path, outcome
+    def _block(self, group: list[PlannedCase], block: int, first: int) -> Iterator[Finished]:
+        """One block of a group. Who has a record keeps it, unless another comes to be timed: ranked times are measured side by
+        side. `first` is the number of blocks that every case has."""
+        group = shuffled(self._left(group), self.seed, block)
+        results = {planned: None if self.fresh else self.done.result(planned, block) for planned in group}
+        names = {result.live_set for result in results.values() if result and result.live_set}
+        kept = {planned: one for planned, one in results.items() if one and not (one.live_set and len(names) > 1)}
+        missing = [planned for planned in group if planned not in kept]
+        together = [planned for planned, result in kept.items() if result.live_set]
+        notes = {planned.id: self.folder.set_aside(planned.id, block, self.done.key(planned)) for planned in missing}
+        measured = set()
+        for record in self._measured(missing, together, block):
+            measured.add(record.case_id)
+            yield self._finished(record, False, first, notes.get(record.case_id))
+        for planned, result in kept.items():
+            if planned.id not in measured:
+                yield self._finished(result, True, first)
 
-    def _compiled(self, planned: PlannedCase, round: int) -> Path:
-        """The folder of a case's compiled code: of this case alone, empty in the first round, there until the run ends."""
-        folder = self.folder.compiled / planned.id
-        if not round:
-            shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    def _finished(self, record: Record, resumed: bool, first: int, note: str | None = None) -> Finished:
+        self.ended, self.remaining = self.ended + 1, self.remaining - 1
+        if not record.block and record.status != "ok":
+            self.without_times.add(record.case_id)
+            self.remaining -= first - 1
+        if record.status in ENDS_WHAT_IS_BIGGER:
+            self.failed.append((record.typed_case, record.status))
+        return Finished(record, resumed, self.ended, self.remaining, note)
 
-    def _launch(self, verb: str, job: dict[str, Any], device: str, executor: Executor, compiled: Path | None = None) -> Outcome:
-        surroundings, scratch = worker_environment(device, self.measure.threads), self.folder.scratch / verb
-        self.folder.problems.mkdir(parents=True, exist_ok=True)
-        shared = [self.folder.problems]
-        if compiled:
-            surroundings |= compiler_caches(compiled)
-            shared.append(compiled)
-        return launch(verb, job, scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, shared)
+    def _measured(self, missing: list[PlannedCase], together: list[PlannedCase], block: int) -> Iterator[Record]:
+        """Records of `missing` and, if one of them comes to be timed, of `together`."""
+        asked = []
+        for planned in missing:
+            if planned.status:
+                yield self._write(Ended(planned, datetime.now(UTC), {"status": planned.status, "reason": planned.reason}), block)
+            elif reason := dominated(planned.case, self.failed):
+                yield self._write(Ended(planned, datetime.now(UTC), {"status": "pruned", "reason": reason}), block)
+            else:
+                asked.append(planned)
+        if not asked:
+            return
+        workers = Block(self.launcher, block, asked[0].case.device, Random())
+        try:
+            for ended in workers.measure(asked, together):
+                yield self._write(ended, block)
+        except KeyboardInterrupt:
+            for planned in workers.unfinished:
+                if self.done.result(planned, block) is None:  # else it stays
+                    folded = {"status": "interrupted", "reason": "the run was interrupted"}
+                    self._write(Ended(planned, datetime.now(UTC), folded), block)
+            raise
 
-    def _write(
-        self,
-        planned: PlannedCase,
-        round: int,
-        started: datetime,
-        folded: dict[str, Any],
-        outcome: Outcome = Outcome(),
-        monitor: dict[str, Any] | None = None,
-    ) -> Record:
-        """The record of a case, now in the folder: what was planned, `folded`, what its worker reported, and how it ended."""
+    def _write(self, ended: Ended, block: int) -> Record:
+        """The record of a case, now in the folder: what was planned, what its worker reported, and how it ended."""
+        planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
-        earlier = self.folder.record(planned.id, round, key)
+        earlier = self.folder.record(planned.id, block, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
-        spent = sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
+        spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
         record = Record(
             snnbench=__version__,
             case_id=planned.id,
             case=planned.case.as_dict(),
-            round=round,
+            set=self.set,
+            block=block,
+            live_set=ended.live_set,
             attempt=earlier.attempt + 1 if earlier else 1,
             done_key=key,
             exit_code=outcome.exit_code,
@@ -183,8 +176,8 @@ class Runner:
             environment={**{key: fact for key, fact in home.facts.items() if key != "packages"}, "variables": variables},
             machine=self.machine,
             measure=self.measure.model_dump(),
-            monitor={**(monitor or {}), "null_s": self.null_s.get(home.executor)},
-            started_at=started.isoformat(timespec="seconds"),
+            monitor={**ended.monitor, "null_s": self.launcher.null_s.get(home.executor)},
+            started_at=ended.started.isoformat(timespec="seconds"),
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
             **folded,

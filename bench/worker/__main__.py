@@ -4,15 +4,14 @@ process writes a file of events, one JSON document a line, which survives its cr
 import importlib
 import json
 import os
-import resource
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 from .task import Inquiry, Task
+from .usage import cpu_seconds
 
 Job = dict[str, Any]
 Emit = Callable[[dict[str, Any]], None]
@@ -36,16 +35,11 @@ def main() -> None:
     os._exit(0)  # frameworks take up to a second to tear themselves down, and some crash doing it
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of what it has started and waited for: a compiler is part of the case, not a stranger."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 def run(job: Job, emit: Emit) -> None:
+    from .channel import Channel
     from .network_case import Worker
 
-    Worker(Task.from_dict(job), emit).run()
+    Worker(Task.from_dict(job), emit).run(Channel(job))
 
 
 def prove(job: Job, emit: Emit) -> None:
@@ -67,6 +61,20 @@ def ceilings(job: Job, emit: Emit) -> None:
     emit({"part": "calibration", "ceilings": calibrate_device(job["device"])})
 
 
+def canary(job: Job, emit: Emit) -> None:
+    from ..cores import use_cores
+    from ..measure.canary import seconds_of_task
+    from .channel import Channel
+
+    use_cores(job["threads"])
+    channel = Channel(job)
+    seconds_of_task()
+    channel.answer({"ready": {}})
+    for _ in channel.orders():
+        wall, cpu = seconds_of_task()
+        channel.answer({"wall": wall, "cpu": cpu})
+
+
 def describe(job: Job, emit: Emit) -> None:
     from .describe import describe_adapter, describe_environment
 
@@ -80,7 +88,7 @@ def null(job: Job, emit: Emit) -> None:
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, free, describe, ceilings, null)}
+VERBS = {f.__name__: f for f in (run, prove, free, canary, describe, ceilings, null)}
 
 if __name__ == "__main__":
     main()

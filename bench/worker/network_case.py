@@ -1,4 +1,4 @@
-"""One case in one round, in a process of its own: import, build, first call, weigh, prove, time."""
+"""One case in one block, in a process of its own: import, build, first call, weigh, prove, time."""
 
 import gc
 import importlib
@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any, NoReturn
 
+import numpy as np
+
 from snnbench.adapters import registry
 from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
@@ -17,7 +19,7 @@ from ..measure.ceilings import measure_ceilings
 from ..measure.floor import Ceilings, border_sizes, floor, implausible
 from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
-from ..measure.sampling import Timing, sample, seconds
+from ..measure.slots import Sampler, warnings_of
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import excited
@@ -26,8 +28,10 @@ from ..proof.recheck import recheck
 from ..proof.stages import problem_of, prove
 from ..status import declared, in_words, memory_status
 from ..workloads import workload_of
+from .channel import Channel
 from .sandbox import ATTEMPTS
 from .task import Task
+from .usage import cpu_seconds
 
 
 class Ended(Exception):
@@ -41,11 +45,11 @@ class Worker:
         self.task, self.case, self.emit = task, task.case, emit
         self.workload = workload_of(task.case)
         self.network = self.workload.network(task.case)
-        self.first_round = task.round == 0
+        self.first_block = task.block == 0
         self.backward_fits = True
 
-    def run(self) -> None:
-        """Prove (in the first round) and measure."""
+    def run(self, channel: Channel) -> None:
+        """Weigh and prove (in the first block), then time what the channel orders."""
         with suppress(Ended):
             adapter = self._import()
             program, problem, free = self._build(adapter)
@@ -56,12 +60,12 @@ class Worker:
                 self.emit({"part": "excitation", "facts": {"input_scale": factor}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, Random())
-            if self.first_round:
+            if self.first_block:
                 self._weigh(program, phases)
                 self._prove(adapter, free)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(program, problem, phases)
+                self._time(channel, program, problem, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -162,7 +166,7 @@ class Worker:
 
     def _first_call_failed(self, start: float, error: Exception, adapter: Adapter, free: FreeRun) -> NoReturn:
         status, reason = self._status_of(error, "error")
-        if status == "error" and self.first_round:
+        if status == "error" and self.first_block:
             self._prove(adapter, free)
         self._end("first_call", status, reason, seconds=time.perf_counter() - start)
 
@@ -190,25 +194,59 @@ class Worker:
         if not proof.passed:
             self._end("proof", "check_failed", proof.reason)
 
-    def _time(self, program: Program, problem: Problem, phases: Phases) -> None:
-        """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
-        measured, budget = {}, self.task.budget_s / len(self.task.phases)
+    def _time(self, channel: Channel, program: Program, problem: Problem, phases: Phases) -> None:
+        """Warm every phase up, then time slots of them as they are ordered. A phase that does not fit does not take the others
+        with it. The least seconds that the device needs are told at the end of the first block."""
+        samplers, ready = {}, {}
         for name in self.task.phases:
-            with suppress(Ended):
-                with self._part(name, "error"):
-                    samples, result = sample(phases.by_name[name], program, self.task.rel_ci, budget)
-                measured[name] = samples
-                with self._part("recheck", "error"):
-                    limits = limits_of(self.case, self.network, self.fixed)
-                    refused = recheck(program, problem, phases, name, result, limits)
-                facts = {"samples": samples.as_dict(), "warnings": samples.warnings(), "facts": program.compile_facts()}
-                self.emit({"part": name, **facts, **refused})
-                result = None  # its memory is free for the next phase
-        if measured:
-            self._floor(program, measured)
+            with suppress(Ended), self._part(name, "error"):
+                sampler = Sampler(phases.by_name[name], program)
+                calls = sampler.warm_up()
+                samplers[name] = sampler
+                ready[name] = {"device_clock": program.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
+        channel.answer({"ready": ready})
+        seen: dict[str, list[float]] = {name: [] for name in samplers}
+        for order in channel.orders():
+            name = order["phase"]
+            if order.get("judge"):
+                channel.answer(self._judge(program, problem, phases, name, samplers[name].result))
+                continue
+            for sampler in samplers.values():
+                sampler.result = None  # its memory is free for the next calls
+            channel.answer(self._slot(samplers[name], name, order["seconds"], seen[name]))
+        self._refuse_attempts("error")
+        for name in samplers:
+            self.emit({"part": name, "facts": program.compile_facts()})
+        if self.first_block and (timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}):
+            self._floor(program, timed)
 
-    def _floor(self, program: Program, measured: dict[str, Timing]) -> None:
-        """Refuse times that the device cannot reach. Ceilings measured on a busy machine are too low, so that a refusal is
+    def _slot(self, sampler: Sampler, name: str, seconds: float, seen: list[float]) -> dict[str, Any]:
+        self.emit({"part": name})
+        cpu = cpu_seconds()
+        try:
+            calls = sampler.slot(seconds)
+        except Exception as error:
+            status, reason = self._status_of(error, "error")
+            self.emit({"part": name, "status": status, "reason": reason})
+            return {"failed": status}
+        slot = calls.summary()
+        seen.append(slot["wall"])
+        if warnings := warnings_of(sampler.program.device_clock, calls):
+            self.emit({"part": name, "warnings": warnings})
+        return {"slot": slot, "cpu": cpu_seconds() - cpu}
+
+    def _judge(self, program: Program, problem: Problem, phases: Phases, name: str, result: Any) -> dict[str, Any]:
+        """Hold the last timed call of a phase against the oracle."""
+        with suppress(Ended), self._part("recheck", "error"):
+            limits = limits_of(self.case, self.network, self.fixed)
+            if refused := recheck(program, problem, phases, name, result, limits):
+                self.emit({"part": name, **refused})
+                return {"failed": refused["status"]}
+            return {"right": True}
+        return {"failed": "error"}
+
+    def _floor(self, program: Program, timed: dict[str, float]) -> None:
+        """Refuse times, in seconds by phase, that the device cannot reach. Ceilings measured on a busy machine are too low, so that a refusal is
         measured again, up to four times."""
         flops = copied = 0.0
         with self._part("ceilings", "error"):
@@ -216,8 +254,8 @@ class Worker:
                 time.sleep(pause)
                 seen = measure_ceilings(program, self.case, self.network)
                 flops, copied = max(flops, seen.flops), max(copied, seen.bytes)
-                floors = {name: floor(self.case, self.network, name, Ceilings(flops, copied)) for name in measured}
-                reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
+                floors = {name: floor(self.case, self.network, name, Ceilings(flops, copied)) for name in timed}
+                reasons = {name: implausible(self.case, s, floors[name]) for name, s in timed.items()}
                 if not any(reasons.values()):
                     break
         self.emit({"part": "ceilings", "flops_per_s": flops if math.isfinite(flops) else None, "bytes_per_s": copied})

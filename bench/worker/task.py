@@ -9,20 +9,17 @@ from snnbench.adapters.base.case import PHASES, Case
 
 @dataclass(frozen=True)
 class Task:
-    """One case in one round, to prove and to measure. `reference` names its adapter.
+    """One case in one block, to prove and to measure. `reference` names its adapter.
 
-    `threads` are the cores to use (0: all), `budget_s` the seconds of timing of all `phases` together, `rel_ci` the relative
-    width of a confidence interval at which sampling stops; `timed` is false for a case that is only proved and weighed.
+    `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed.
     `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none.
     """
 
     case: Case
     reference: str
-    round: int
+    block: int
     threads: int
     phases: tuple[str, ...]
-    budget_s: float
-    rel_ci: float
     timed: bool
     free_run: Path
 

@@ -1,0 +1,25 @@
+"""A task that is always the same: what it takes shows how fast the machine is at the moment, whatever is measured there."""
+
+import time
+from functools import cache
+
+import numpy as np
+
+SIDE, TIMES, NUMBERS = 192, 48, 1 << 22
+"""Rows of the matrices that are multiplied, how often, and the numbers that are copied each time: some 30 ms of a core."""
+
+
+@cache
+def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    matrix = np.random.default_rng(0).standard_normal((SIDE, SIDE)).astype(np.float32)
+    return matrix, np.ones(NUMBERS, np.float32), np.zeros(NUMBERS, np.float32)
+
+
+def seconds_of_task() -> tuple[float, float]:
+    """(wall, CPU) seconds of products that fit into a core's own cache and of copies that fit into none."""
+    matrix, source, target = _arrays()
+    cpu, start, product = time.process_time(), time.perf_counter(), matrix
+    for _ in range(TIMES):
+        product = product @ matrix / SIDE
+        np.copyto(target, source)
+    return time.perf_counter() - start, time.process_time() - cpu

@@ -1,0 +1,133 @@
+"""Times a phase in slots: some calls, one after the other, after others that settle what the processes before left cold."""
+
+import gc
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base.contract import Program
+
+from .phases import Phase
+
+SETTLING_S = 0.02
+"""Calls of so many seconds are thrown away at the start of a slot: caches hold what the process before had used."""
+LONG_CALL_S = 0.1
+"""A call of so many seconds warms its caches itself; nothing is thrown away."""
+LEAST_CALLS, STRETCHED = 5, 4
+"""Calls of a slot, unless they take so many times longer than the slot was to take."""
+MOST_SAMPLES = 32
+"""Calls of a slot that are kept one by one."""
+WINDOW, LEAST_WARM_UP, MOST_WARM_UP_S = 10, 2, 0.5
+"""Calls in a row that are compared; calls at least, and seconds at most, of warming up."""
+
+
+@dataclass
+class Calls:
+    """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: by the program's
+    `device_clock`. `began` is when the first call did, by `time.perf_counter`."""
+
+    began: float = 0.0
+    wall: list[float] = field(default_factory=list)
+    enqueue: list[float] = field(default_factory=list)
+    device: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, Any]:
+        """The fields of a slot in a record, to the nanosecond, which is what the clocks resolve."""
+        low, middle, high = np.quantile(self.wall, [0.25, 0.5, 0.75])
+        chosen = np.unique(np.linspace(0, len(self.wall) - 1, min(len(self.wall), MOST_SAMPLES)).astype(int))
+        seconds = {"wall": middle, "low": low, "high": high}
+        seconds |= {"enqueue": np.median(self.enqueue), "device": np.median(self.device)}
+        return {
+            "began": round(self.began, 6),
+            "calls": len(self.wall),
+            **{name: round(float(value), 9) for name, value in seconds.items()},
+            "samples": [round(self.wall[index], 9) for index in chosen],
+        }
+
+
+class Sampler:
+    """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time of all threads
+    `process_time()`, in seconds."""
+
+    def __init__(self, phase: Phase, program: Program, clock: Any = time):
+        self.phase, self.program, self.clock = phase, program, clock
+        self.timer = program.device_timer()
+        self.result: Any = None
+        """Of the last call, for the judge."""
+        self.typical = 0.0
+        """Seconds of a warm call."""
+
+    def warm_up(self) -> int:
+        """Call until two windows of ten calls agree within 2 %, for half a second at most beside the first call, which may
+        compile, but twice at least. Returns how many calls it took."""
+        calls = Calls()
+        with _no_collection():
+            while not _is_warm(calls.wall):
+                self._call(len(calls.wall), calls)
+        self.typical = float(np.median(calls.wall[-WINDOW:]))
+        self.result = None
+        return len(calls.wall)
+
+    def slot(self, seconds: float) -> Calls:
+        """Calls for about so many seconds, after those that settle; their preparation counts."""
+        self.result = None  # its memory is free for the next call
+        calls, settling = Calls(), Calls()
+        with _no_collection():
+            start = self.clock.perf_counter()
+            while self.typical < LONG_CALL_S and self.clock.perf_counter() - start < SETTLING_S:
+                self._call(len(settling.wall), settling)
+            start = self.clock.perf_counter()
+            while not _is_full(calls, self.clock.perf_counter() - start, seconds):
+                self._call(len(settling.wall) + len(calls.wall), calls)
+        return calls
+
+    def _call(self, index: int, calls: Calls) -> None:
+        state = self.phase.prepare(index)
+        if self.timer:
+            self.timer.start()
+        cpu, start = self.clock.process_time(), self.clock.perf_counter()
+        self.result = self.phase.call(state)
+        returned = self.clock.perf_counter()
+        if self.timer:
+            self.timer.stop()
+        self.program.wait(self.result)
+        ready = self.clock.perf_counter()
+        calls.began = calls.began or start
+        calls.wall.append(ready - start)
+        calls.enqueue.append(returned - start)
+        calls.device.append(self.timer.seconds() if self.timer else self.clock.process_time() - cpu)
+
+
+class _no_collection:
+    """No garbage collection within a slot; one before it."""
+
+    def __enter__(self) -> None:
+        gc.collect()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        gc.enable()
+
+
+def _is_full(calls: Calls, elapsed: float, seconds: float) -> bool:
+    enough = len(calls.wall) >= LEAST_CALLS or (bool(calls.wall) and elapsed >= STRETCHED * seconds)
+    return enough and elapsed >= seconds
+
+
+def _is_warm(wall: list[float]) -> bool:
+    if len(wall) < LEAST_WARM_UP:
+        return False
+    if len(wall) >= 2 * WINDOW:
+        before, after = np.median(wall[-2 * WINDOW : -WINDOW]), np.median(wall[-WINDOW:])
+        if abs(after - before) <= 0.02 * before:
+            return True
+    return sum(wall[1:]) >= MOST_WARM_UP_S
+
+
+def warnings_of(device_clock: str, calls: Calls) -> list[str]:
+    """What is suspicious about a slot's clocks, in words."""
+    if device_clock == "events" and any(d > 1.02 * w for d, w in zip(calls.device, calls.wall, strict=True)):
+        return ["W-SYNC: device time exceeds wall time: the device was not waited for"]
+    return []

@@ -1,0 +1,121 @@
+"""One block of a comparison group: fresh workers are started one after the other, timed together, and ended."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from ..executors.executor import CannotStart
+from ..executors.launch import Outcome, not_started
+from ..machine.monitor import Monitor, reader_of
+from ..machine.room import Room
+from .launcher import Launcher
+from .live_set import LiveSet, Member
+from .outcome import verdict
+from .planning import PlannedCase
+
+RAN_OUT = ("oom_gpu", "oom_host")
+
+
+@dataclass
+class Ended:
+    """How a case ended in a block: the fields of its record that its worker reported (`folded`), and what the run adds.
+    `ordered_s`: seconds in which the worker carried out orders."""
+
+    planned: PlannedCase
+    started: datetime
+    folded: dict[str, Any]
+    outcome: Outcome = field(default_factory=Outcome)
+    monitor: dict[str, Any] = field(default_factory=dict)
+    live_set: str | None = None
+    ordered_s: float = 0.0
+
+
+class Block:
+    """Block `number` of one group on one device. `random` draws the orders in which members are timed."""
+
+    def __init__(self, launcher: Launcher, number: int, device: str, random: Random):
+        self.launcher, self.number, self.device, self.random = launcher, number, device, random
+        self.unfinished: list[PlannedCase] = []
+        """Cases whose workers were started and whose records are not made yet."""
+
+    def measure(self, missing: list[PlannedCase], together: list[PlannedCase]) -> Iterator[Ended]:
+        """Measure `missing` and, if one of them comes to be timed, `together` with them. Workers that do not fit into memory at
+        once are timed one set after the other, each with the fastest of the first. Who runs out of memory beside others is
+        started once more alone."""
+        ran_out: list[PlannedCase] = []
+        yield from self._in_company(missing, together, ran_out)
+        for planned in ran_out:
+            yield from self._in_company([planned], [], None)
+
+    def _in_company(
+        self, missing: list[PlannedCase], together: list[PlannedCase], ran_out: list[PlannedCase] | None
+    ) -> Iterator[Ended]:
+        """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
+        waiting, ended = list(missing), list[Ended]()
+        live, room = None, Room(self.device)
+        with Monitor(reader_of(self.device)) as monitor:
+            try:
+                while waiting:
+                    planned = waiting.pop(0)
+                    member = self._start(planned)
+                    if isinstance(member, Ended):
+                        if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
+                            ran_out.append(planned)
+                        else:
+                            yield self._finish(member)
+                        continue
+                    if live is None:
+                        live = LiveSet(self.launcher.measure, monitor, self.launcher.canary)
+                        waiting += together  # who has times already must be alive with who is new
+                    live.members.append(member)
+                    room.note()
+                    if waiting and not room.for_one_more:
+                        live.time_passes(self.random)
+                        ended += [self._ended(live, one) for one in live.all_but_the_fastest()]
+                if live:
+                    live.time_passes(self.random)
+                    ended += [self._ended(live, one) for one in list(live.members)]
+            finally:
+                if live:
+                    live.close()
+            spent = [one.outcome.cpu_seconds for one in ended]
+            monitor.note_workers(None if None in spent else sum(filter(None, spent)))
+        name = None if ran_out is None else secrets.token_hex(6)
+        for one in ended:
+            one.live_set, one.monitor = name, {**monitor.facts, "canary": live.canary if live else {}}
+            yield self._finish(one)
+
+    def _finish(self, ended: Ended) -> Ended:
+        self.unfinished.remove(ended.planned)
+        return ended
+
+    def _start(self, planned: PlannedCase) -> "Member | Ended":
+        """A member that waits for orders; how the case ended, if it did before."""
+        started = datetime.now(UTC)
+        self.unfinished.append(planned)
+        free_run, outcome = self.launcher.free_run(planned)
+        if failure := self.launcher.failed_oracles.get(free_run):
+            return Ended(planned, started, failure, outcome)
+        try:
+            worker = self.launcher.start(planned, self.number, free_run)
+        except CannotStart as error:
+            return Ended(planned, started, verdict(outcome := not_started(error), self.device), outcome)
+        try:
+            if member := Member.ready(planned, started, worker):
+                return member
+        except BaseException:
+            worker.end()
+            raise
+        outcome = worker.end()
+        return Ended(planned, started, verdict(outcome, self.device), outcome)
+
+    def _ended(self, live: LiveSet, member: Member) -> Ended:
+        outcome = live.end(member)
+        folded = verdict(outcome, self.device)
+        for phase, timing in member.timing.items():
+            if timing["slots"]:
+                folded["parts"].setdefault(phase, {})["timing"] = timing
+        return Ended(member.planned, member.started, folded, outcome, ordered_s=member.ordered_s)

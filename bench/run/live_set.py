@@ -1,0 +1,147 @@
+"""Workers of one comparison group that are alive together and timed in slots, pass by pass."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from ..executors.launch import Launched, Outcome
+from ..experiment.config import Measure
+from ..machine.disturbance import Busy, disturbance
+from ..machine.monitor import Monitor
+from .planning import PlannedCase
+
+LEAST_PASSES = 3
+"""Of a case whose slots use up its budget."""
+
+
+@dataclass
+class Member:
+    """A worker that waits for orders. `timing` has by phase what a record keeps; `seconds`: of a warm call, by phase that can
+    still be timed; `judged_in`: the pass in which the result of a phase is held against the oracle."""
+
+    planned: PlannedCase
+    started: datetime
+    worker: Launched
+    seconds: dict[str, float]
+    timing: dict[str, dict[str, Any]]
+    judged_in: dict[str, int] = field(default_factory=dict)
+    ordered_s: float = 0.0
+
+    @classmethod
+    def ready(cls, planned: PlannedCase, started: datetime, worker: Launched) -> "Member | None":
+        """Wait until the worker is ready for orders; None if it ends before."""
+        answer = worker.answer()
+        if answer is None:
+            return None
+        facts = answer["ready"]
+        timing = {name: {**{key: one[key] for key in ("device_clock", "warm_up_calls")}, "slots": []} for name, one in facts.items()}
+        return cls(planned, started, worker, {name: one["seconds"] for name, one in facts.items()}, timing)
+
+    def due(self, number: int) -> list[str]:
+        """Phases to time in a pass: the step in each, others in every second one."""
+        return [name for name in self.seconds if name == "step" or number % 2 == 0]
+
+    def order(self, phase: str, **order: Any) -> dict[str, Any] | None:
+        """The answer to an order. A phase that fails is not timed again; a worker that has ended has no phases left."""
+        start = time.monotonic()
+        answer = self.worker.order({"phase": phase, **order})
+        self.ordered_s += time.monotonic() - start
+        if answer is None:
+            self.seconds.clear()
+        elif "failed" in answer:
+            del self.seconds[phase]
+        else:
+            return answer
+        return None
+
+
+class LiveSet:
+    """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took, by pass."""
+
+    def __init__(self, measure: Measure, monitor: Monitor, start_canary: Callable[[], Launched]):
+        """Raises CannotStart."""
+        self.measure, self.monitor = measure, monitor
+        self.members: list[Member] = []
+        self.passes = 0
+        self.canary: dict[int, float | None] = {}
+        self._canary = start_canary()
+        self._canary.answer()
+
+    def time_passes(self, random: Random) -> None:
+        """Time the members in passes, whose numbers go on from those before. Every phase is judged after one of its slots, which
+        no worker can foresee."""
+        members = self.members
+        numbers = range(self.passes, self.passes + self.measure.passes)
+        for member in members:
+            for phase in member.seconds:
+                member.judged_in[phase] = random.choice([number for number in numbers if phase in member.due(number)])
+        for number in numbers:
+            left = [one for one in members if one.seconds and not (number - numbers[0] >= LEAST_PASSES and self._spent(one))]
+            if not left:
+                break
+            self._pass(number, left, random)
+        self.passes = numbers[-1] + 1
+        for member in members:
+            for phase in list(member.judged_in):
+                if phase in member.seconds and member.order(phase, seconds=0.0):
+                    member.order(phase, judge=True)
+
+    def _spent(self, member: Member) -> bool:
+        return member.ordered_s >= self.measure.budget
+
+    def _pass(self, number: int, members: list[Member], random: Random) -> None:
+        self._sing(number)
+        again: list[tuple[Member, str]] = []
+        for member in random.sample(members, len(members)):
+            for phase in member.due(number):
+                if (slot := self._slot(number, member, phase)) is None:
+                    continue
+                member.timing[phase]["slots"].append(slot)
+                if slot["disturbed"]:
+                    again.append((member, phase))
+                if member.judged_in.get(phase) == number:
+                    del member.judged_in[phase]
+                    member.order(phase, judge=True)
+        for member, phase in again:
+            slot = self._slot(number, member, phase) if phase in member.seconds else None
+            if slot and not slot["disturbed"]:
+                member.timing[phase]["slots"][-1] = slot
+
+    def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
+        busy, start, wall = Busy(), time.monotonic(), time.perf_counter()
+        answer = member.order(phase, seconds=self.measure.slot)
+        if answer is None:
+            return None
+        elapsed = time.monotonic() - start
+        foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
+        clock = member.timing[phase]["device_clock"]
+        spoilt = disturbance(answer["slot"], clock, self.measure.threads, foreign, slowed)
+        return {"pass": number, **answer["slot"], "elapsed": round(elapsed, 6), "disturbed": spoilt}
+
+    def _sing(self, number: int) -> None:
+        answer = self._canary.order({})
+        steady = answer is not None and answer["wall"] <= 1.05 * answer["cpu"]
+        self.canary[number] = round(answer["wall"], 6) if answer is not None and steady else None
+
+    def all_but_the_fastest(self) -> list[Member]:
+        """Members but the one of the shortest step, which stays: all others are held against it."""
+        fastest = min(self.members, key=lambda member: member.seconds.get("step", float("inf")))
+        return [member for member in self.members if member is not fastest]
+
+    def end(self, member: Member) -> Outcome:
+        """End a member after its last order; how it ended."""
+        self.members.remove(member)
+        try:
+            member.worker.order({"end": True})
+        finally:
+            outcome = member.worker.end()
+        return outcome
+
+    def close(self) -> None:
+        """End everybody who is alive."""
+        for member in self.members:
+            member.worker.end()
+        self._canary.end()
