@@ -85,8 +85,8 @@ class Measure(_Table):
 
     @property
     def seconds_of_slots(self) -> float:
-        """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every second one."""
-        slots = self.passes * (1 + (len(self.phases) - 1) / 2) * self.timed
+        """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every third one."""
+        slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed
         return slots * (self.slot + 0.03)
 
 

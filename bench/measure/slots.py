@@ -17,7 +17,7 @@ LONG_CALL_S = 0.1
 """A call of so many seconds warms its caches itself; nothing is thrown away."""
 LEAST_CALLS, STRETCHED = 5, 4
 """Calls of a slot, unless they take so many times longer than the slot was to take."""
-MOST_SAMPLES = 32
+MOST_SAMPLES = 8
 """Calls of a slot that are kept one by one."""
 WINDOW, LEAST_WARM_UP, MOST_WARM_UP_S = 10, 2, 0.5
 """Calls in a row that are compared; calls at least, and seconds at most, of warming up."""

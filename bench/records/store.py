@@ -43,8 +43,8 @@ class ResultFolder:
         """The files that say what each environment held."""
         return sorted(self.path.glob("environment-*.json"))
 
-    def record_path(self, case_id: str, round: int, done_key: str) -> Path:
-        return self.records / f"{case_id}-{round}-{done_key}.json"
+    def record_path(self, case_id: str, block: int, done_key: str) -> Path:
+        return self.records / f"{case_id}-{block}-{done_key}.json"
 
     def must_exist(self) -> None:
         """Raises ConfigError where no results can be read from."""
@@ -81,14 +81,14 @@ class ResultFolder:
         contents = [self._contents[path] for path in sorted(self._contents)]
         return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
 
-    def record(self, case_id: str, round: int, done_key: str) -> Record | None:
+    def record(self, case_id: str, block: int, done_key: str) -> Record | None:
         """One record, if it is there and can be read."""
-        content = self._contents.get(self.record_path(case_id, round, done_key))
+        content = self._contents.get(self.record_path(case_id, block, done_key))
         return content if isinstance(content, Record) else None
 
     def write_record(self, record: Record) -> Path:
         """One line per field: short enough to read, and samples do not fill pages."""
-        path = self.record_path(record.case_id, record.round, record.done_key)
+        path = self.record_path(record.case_id, record.block, record.done_key)
         lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
         write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
         self._contents[path] = _content(path)
@@ -99,9 +99,9 @@ class ResultFolder:
         sets = {record.set for record in self.read_records()[0]}
         return sets.pop() if len(sets) == 1 else None
 
-    def set_aside(self, case_id: str, round: int, done_key: str) -> str | None:
+    def set_aside(self, case_id: str, block: int, done_key: str) -> str | None:
         """If a record is there that cannot be read: keep its file beside the one that replaces it, and say so."""
-        path = self.record_path(case_id, round, done_key)
+        path = self.record_path(case_id, block, done_key)
         if not isinstance(self._contents.get(path), str):
             return None
         del self._contents[path]

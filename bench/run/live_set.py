@@ -41,8 +41,8 @@ class Member:
         return cls(planned, started, worker, {name: one["seconds"] for name, one in facts.items()}, timing)
 
     def due(self, number: int) -> list[str]:
-        """Phases to time in a pass: the step in each, others in every second one."""
-        return [name for name in self.seconds if name == "step" or number % 2 == 0]
+        """Phases to time in a pass: the step in each, others in every third one."""
+        return [name for name in self.seconds if name == "step" or number % 3 == 0]
 
     def order(self, phase: str, **order: Any) -> dict[str, Any] | None:
         """The answer to an order. A phase that fails is not timed again; a worker that has ended has no phases left."""

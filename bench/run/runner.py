@@ -107,19 +107,17 @@ class Runner:
         """One block of a group. Who has a record keeps it, unless another comes to be timed: ranked times are measured side by
         side. `first` is the number of blocks that every case has."""
         group = shuffled(self._left(group), self.seed, block)
-        results = {planned: None if self.fresh else self.done.result(planned, block) for planned in group}
+        results = {planned.id: None if self.fresh else self.done.result(planned, block) for planned in group}
         names = {result.live_set for result in results.values() if result and result.live_set}
-        kept = {planned: one for planned, one in results.items() if one and not (one.live_set and len(names) > 1)}
-        missing = [planned for planned in group if planned not in kept]
-        together = [planned for planned, result in kept.items() if result.live_set]
+        kept = {id: one for id, one in results.items() if one and not (one.live_set and len(names) > 1)}
+        missing = [planned for planned in group if planned.id not in kept]
+        together = [planned for planned in group if planned.id in kept and kept[planned.id].live_set]
         notes = {planned.id: self.folder.set_aside(planned.id, block, self.done.key(planned)) for planned in missing}
-        measured = set()
         for record in self._measured(missing, together, block):
-            measured.add(record.case_id)
+            kept.pop(record.case_id, None)
             yield self._finished(record, False, first, notes.get(record.case_id))
-        for planned, result in kept.items():
-            if planned.id not in measured:
-                yield self._finished(result, True, first)
+        for record in kept.values():
+            yield self._finished(record, True, first)
 
     def _finished(self, record: Record, resumed: bool, first: int, note: str | None = None) -> Finished:
         self.ended, self.remaining = self.ended + 1, self.remaining - 1

@@ -161,7 +161,8 @@ class Worker:
                 self._first_call_failed(start, error, adapter, free)
             self.backward_fits = False  # but forward does, and its figures are worth having
             self.emit({"part": "first_call", "status": status, "reason": reason, "facts": facts})
-        gc.freeze()  # what the framework imported stays: collections between samples need not walk it
+        gc.collect()
+        gc.freeze()  # what the framework imported stays: later collections need not walk it
         return inputs, upstream
 
     def _first_call_failed(self, start: float, error: Exception, adapter: Adapter, free: FreeRun) -> NoReturn:
@@ -204,6 +205,8 @@ class Worker:
                 calls = sampler.warm_up()
                 samplers[name] = sampler
                 ready[name] = {"device_clock": program.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
+        gc.collect()
+        gc.freeze()  # nor what it imported since
         channel.answer({"ready": ready})
         seen: dict[str, list[float]] = {name: [] for name in samplers}
         for order in channel.orders():
