@@ -37,15 +37,20 @@ def plan(
     table = new_table(*axes, "state", whole=axes)
     for left in cases:
         case, reason = left.planned.case, left.planned.reason
-        rounds = f", {left.rounds} rounds" if left.rounds else ""
-        state = left.state + (f": {reason}" if reason else rounds)
+        blocks = f", {counted(left.blocks, 'block')}" if left.blocks else ""
+        state = left.state + (f": {reason}" if reason else blocks)
         table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device, state)
     console = output()
     console.print(table)
-    console.print(f"{len(cases)} cases, {measure.rounds} rounds, about {units.duration(seconds)} (an estimate), into {folder}")
+    blocks = counted(measure.blocks, "block") + (f" to {measure.most_blocks}" if measure.most_blocks > measure.blocks else "")
+    estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if ' to ' in blocks else ''})"
+    console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
 
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 def _entry(left: Left) -> dict[str, Any]:
     planned = left.planned
-    state = {"state": left.state, "reason": planned.reason, "rounds_left": left.rounds}
+    state = {"state": left.state, "reason": planned.reason, "blocks_left": left.blocks}
     return {"case_id": planned.id, "case": planned.case.as_dict(), **state}

@@ -15,17 +15,18 @@ from .console import messages
 
 
 class Progress:
-    """Redraws only between cases: a refreshing display would compute on the cores that are being measured."""
+    """Redraws only between cases: a refreshing display would compute on the cores that are being measured. `total`: the cases of
+    all blocks, `guess`: the seconds that one takes."""
 
-    def __init__(self, total: int, budget: float):
-        self.console, self.total, self.guess = messages(), total, budget + 4.0
-        self.spent: list[float] = []
-        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")
+    def __init__(self, total: int, guess: float):
+        self.console, self.total, self.guess = messages(), total, guess
+        self.spent, self.measured = 0.0, 0
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
         self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
 
     def __enter__(self) -> "Progress":
         self.bar.start()
-        self.task = self.bar.add_task("cases", total=self.total, left=self._left(self.total))
+        self.task = self.bar.add_task("cases", total=self.total, left=self._left(self.total), what="")
         self.bar.refresh()
         self.last = time.monotonic()
         return self
@@ -36,26 +37,32 @@ class Progress:
     def show(self, finished: Finished) -> None:
         now = time.monotonic()
         if not finished.resumed:
-            self.spent.append(now - self.last)
+            self.measured += 1
+            self.spent += now - self.last
         self.last = now
-        done, left = self.total - finished.remaining, self._left(finished.remaining)
+        left, total = self._left(finished.remaining), finished.done + finished.remaining
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
-        line = f"[{done}/{self.total}] {ending_of(finished)}"
+        line = f"[{finished.done}/{total}] {ending_of(finished)}"
         self.console.print(escape(line if self.console.is_terminal else f"{line} · {left}"), soft_wrap=True)
-        self.bar.update(self.task, completed=done, left=left)
+        self.bar.update(self.task, completed=finished.done, total=total, left=left)
+        self.bar.refresh()
+
+    def tell(self, what: str) -> None:
+        """Show what happens now, on a terminal."""
+        self.bar.update(self.task, what=what)
         self.bar.refresh()
 
     def _left(self, remaining: int) -> str:
-        each = sum(self.spent) / len(self.spent) if self.spent else self.guess
+        each = self.spent / self.measured if self.measured else self.guess
         return f"about {units.duration(each * remaining)} left"
 
 
 def ending_of(finished: Finished) -> str:
-    """One line: the case, its round, and how it ended."""
+    """One line: the case, its block, and how it ended."""
     record = finished.record
     case = record.typed_case
-    what = f"{full_name(case)} round {record.round + 1}"
+    what = f"{full_name(case)} block {record.block + 1}"
     step = Row(case, [record]).median("step", "wall")
     outcome = record.status + (f", step {units.seconds(step)}" if step else "")
     reason = f": {record.reason}" if record.reason else ""

@@ -29,8 +29,8 @@ def run(
     folder, measure = plan.folder(out), plan.experiment.measure
     folder.make()
     try:
-        with Progress(len(plan.mine) * measure.rounds, measure.budget * measure.timed) as progress:
-            results, interrupted = execute(plan, folder, fresh, progress.show)
+        with Progress(len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
+            results, interrupted = execute(plan, folder, fresh, progress.show, progress.tell)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise

@@ -1,11 +1,13 @@
 """One block of a comparison group: fresh workers are started one after the other, timed together, and ended."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
+
+from snnbench.adapters.base.case import full_name
 
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
@@ -34,10 +36,11 @@ class Ended:
 
 
 class Block:
-    """Block `number` of one group on one device. `random` draws the orders in which members are timed."""
+    """Block `number` of one group on one device. `random` draws the orders in which members are timed; `tell` is told in words
+    what happens, while no worker computes."""
 
-    def __init__(self, launcher: Launcher, number: int, device: str, random: Random):
-        self.launcher, self.number, self.device, self.random = launcher, number, device, random
+    def __init__(self, launcher: Launcher, number: int, device: str, random: Random, tell: Callable[[str], None]):
+        self.launcher, self.number, self.device, self.random, self.tell = launcher, number, device, random, tell
         self.unfinished: list[PlannedCase] = []
         """Cases whose workers were started and whose records are not made yet."""
 
@@ -60,6 +63,7 @@ class Block:
             try:
                 while waiting:
                     planned = waiting.pop(0)
+                    self.tell(f"block {self.number + 1}: {full_name(planned.case)} starts")
                     member = self._start(planned)
                     if isinstance(member, Ended):
                         if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
@@ -68,7 +72,7 @@ class Block:
                             yield self._finish(member)
                         continue
                     if live is None:
-                        live = LiveSet(self.launcher.measure, monitor, self.launcher.canary)
+                        live = LiveSet(self.launcher.measure, monitor, self.launcher.canary, self.tell)
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()
@@ -95,7 +99,8 @@ class Block:
     def _start(self, planned: PlannedCase) -> "Member | Ended":
         """A member that waits for orders; how the case ended, if it did before."""
         started = datetime.now(UTC)
-        self.unfinished.append(planned)
+        if planned not in self.unfinished:
+            self.unfinished.append(planned)
         free_run, outcome = self.launcher.free_run(planned)
         if failure := self.launcher.failed_oracles.get(free_run):
             return Ended(planned, started, failure, outcome)

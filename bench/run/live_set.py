@@ -41,7 +41,7 @@ class Member:
         return cls(planned, started, worker, {name: one["seconds"] for name, one in facts.items()}, timing)
 
     def due(self, number: int) -> list[str]:
-        """Phases to time in a pass: the step in each, others in every third one."""
+        """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
         return [name for name in self.seconds if name == "step" or number % 3 == 0]
 
     def order(self, phase: str, **order: Any) -> dict[str, Any] | None:
@@ -61,9 +61,9 @@ class Member:
 class LiveSet:
     """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took, by pass."""
 
-    def __init__(self, measure: Measure, monitor: Monitor, start_canary: Callable[[], Launched]):
+    def __init__(self, measure: Measure, monitor: Monitor, start_canary: Callable[[], Launched], tell: Callable[[str], None]):
         """Raises CannotStart."""
-        self.measure, self.monitor = measure, monitor
+        self.measure, self.monitor, self.tell = measure, monitor, tell
         self.members: list[Member] = []
         self.passes = 0
         self.canary: dict[int, float | None] = {}
@@ -73,18 +73,16 @@ class LiveSet:
     def time_passes(self, random: Random) -> None:
         """Time the members in passes, whose numbers go on from those before. Every phase is judged after one of its slots, which
         no worker can foresee."""
-        members = self.members
-        numbers = range(self.passes, self.passes + self.measure.passes)
-        for member in members:
+        passes = range(self.measure.passes)
+        for member in self.members:
             for phase in member.seconds:
-                member.judged_in[phase] = random.choice([number for number in numbers if phase in member.due(number)])
-        for number in numbers:
-            left = [one for one in members if one.seconds and not (number - numbers[0] >= LEAST_PASSES and self._spent(one))]
-            if not left:
-                break
-            self._pass(number, left, random)
-        self.passes = numbers[-1] + 1
-        for member in members:
+                member.judged_in[phase] = random.choice([number for number in passes if phase in member.due(number)])
+        for number in passes:
+            left = [one for one in self.members if one.seconds and not (number >= LEAST_PASSES and self._spent(one))]
+            if left:
+                self._pass(number, left, random)
+        self.passes += len(passes)
+        for member in self.members:
             for phase in list(member.judged_in):
                 if phase in member.seconds and member.order(phase, seconds=0.0):
                     member.order(phase, judge=True)
@@ -93,11 +91,12 @@ class LiveSet:
         return member.ordered_s >= self.measure.budget
 
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
-        self._sing(number)
+        self.tell(f"pass {number + 1} of {self.measure.passes}, {len(members)} alive")
+        self._sing(self.passes + number)
         again: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
             for phase in member.due(number):
-                if (slot := self._slot(number, member, phase)) is None:
+                if (slot := self._slot(self.passes + number, member, phase)) is None:
                     continue
                 member.timing[phase]["slots"].append(slot)
                 if slot["disturbed"]:
@@ -106,7 +105,7 @@ class LiveSet:
                     del member.judged_in[phase]
                     member.order(phase, judge=True)
         for member, phase in again:
-            slot = self._slot(number, member, phase) if phase in member.seconds else None
+            slot = self._slot(self.passes + number, member, phase) if phase in member.seconds else None
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
 

@@ -39,9 +39,11 @@ class Finished:
     note: str | None = None
 
 
-def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None]) -> tuple[Results, bool]:
+def execute(
+    plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None], tell: Callable[[str], None]
+) -> tuple[Results, bool]:
     """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every
-    finished case. With `fresh`, cases that are done are measured again. Returns everything that the folder holds then, and
+    finished case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that the folder holds then, and
     whether the run was interrupted. Raises ConfigError if another run is writing there."""
     with folder.locked():
         write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
@@ -50,7 +52,7 @@ def execute(plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finis
             folder.write_environment(home.facts)
         interrupted = False
         try:
-            for finished in Runner(plan, folder, fresh).run():
+            for finished in Runner(plan, folder, fresh, tell).run():
                 show(finished)
         except KeyboardInterrupt:
             interrupted = True
@@ -63,8 +65,8 @@ class Runner:
     """Runs the cases of a plan's shard into `folder`, which the caller must have locked. With `fresh`, cases that are done are
     measured again."""
 
-    def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool):
-        self.plan, self.folder, self.fresh = plan, folder, fresh
+    def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool, tell: Callable[[str], None]):
+        self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
         self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
         self.done = Done(folder, self.measure, self.machine)
         memory = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
@@ -140,7 +142,7 @@ class Runner:
                 asked.append(planned)
         if not asked:
             return
-        workers = Block(self.launcher, block, asked[0].case.device, Random())
+        workers = Block(self.launcher, block, asked[0].case.device, Random(), self.tell)
         try:
             for ended in workers.measure(asked, together):
                 yield self._write(ended, block)
