@@ -50,6 +50,7 @@ def plan(
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
+
 def _entry(left: Left) -> dict[str, Any]:
     planned = left.planned
     state = {"state": left.state, "reason": planned.reason, "blocks_left": left.blocks}

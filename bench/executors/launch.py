@@ -1,4 +1,4 @@
-"""Launches workers, gives them orders and says how they ended: what they reported, the end of their output, and how long it took."""
+"""Launches workers, gives them orders, and says how they ended: what they reported, their last output, how long it took."""
 
 import json
 import os

@@ -17,8 +17,8 @@ class Shard:
     count: int = 1
 
     def of(self, cases: list[Case]) -> list[Case]:
-        """The cases of this part, in their order. What is ranked together stays together: it is measured side by side. The longest
-        comparison groups are dealt out first, each to the part with least to do."""
+        """The cases of this part, in their order. What is ranked together stays together: it is measured side by side. The
+        longest comparison groups are dealt out first, each to the part with least to do."""
         families = comparison_groups(cases)
         if self.count > len(families):
             together = "cases that differ in framework only stay together"

@@ -1,0 +1,11 @@
+"""A clock that workers move, and a machine on which nobody else computes."""
+
+import pytest
+from support.workers import Clock
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    Clock.now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: Clock.now)
+    monkeypatch.setattr("snnbench.machine.disturbance.busy_seconds", lambda: 0.0)

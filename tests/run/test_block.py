@@ -1,0 +1,129 @@
+"""Who is started, timed with whom, started again and ended in a block of a comparison group."""
+
+from random import Random
+
+import pytest
+from support.workers import OK, Canary, Monitor, Worker
+
+from snnbench.executors.executor import CannotStart
+from snnbench.executors.launch import Outcome
+from snnbench.experiment.config import Measure
+from snnbench.run import block as block_module
+from snnbench.run.block import Block
+
+
+class Planned:
+    def __init__(self, name):
+        self.id = self.case = name
+
+
+class Launcher:
+    """Starts the workers that it was given, by the names of their cases; of several of a name one after the other."""
+
+    measure = Measure(threads=1, passes=2, phases=["step"])
+    failed_oracles: dict = {}
+
+    def __init__(self, *workers):
+        self.workers, self.alive_at_start = list(workers), {}
+
+    def free_run(self, planned):
+        return planned.id, Outcome()
+
+    def start(self, planned, number, free_run):
+        self.alive_at_start.setdefault(planned.id, []).append([w.name for w in self.started if not w.ended])
+        worker = next(worker for worker in self.workers if worker.name == planned.id)
+        self.workers.remove(worker)
+        if isinstance(worker, Missing):
+            raise CannotStart("no such image")
+        self.started.append(worker)
+        return worker
+
+    started: list = []
+    canary = Canary
+
+
+class Missing(Worker):
+    pass
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    monkeypatch.setattr(block_module, "Monitor", Monitor)
+    monkeypatch.setattr(block_module, "reader_of", lambda device: None)
+    monkeypatch.setattr(block_module, "full_name", str)
+
+    class Room:
+        left = 99
+
+        def __init__(self, device):
+            pass
+
+        def note(self):
+            Room.left -= 1
+
+        @property
+        def for_one_more(self):
+            return Room.left > 0
+
+    monkeypatch.setattr(block_module, "Room", Room)
+
+    def measure(missing, together, *workers, room=99):
+        Room.left = room
+        launcher = Launcher(*workers)
+        launcher.started = []
+        block = Block(launcher, 0, "cpu", Random(1), lambda text: None)
+        ended = list(block.measure([Planned(name) for name in missing], [Planned(name) for name in together]))
+        assert block.unfinished == [] and all(worker.ended for worker in launcher.started)
+        return launcher, {one.planned.id: one for one in ended}
+
+    return measure
+
+
+def died(status):
+    return [{"part": "import"}, {"part": "import", "status": status, "reason": "because"}, OK[1]]
+
+
+def test_members_are_alive_together_and_share_the_name_of_their_set(measure):
+    _, ended = measure("ab", "", Worker("a"), Worker("b"))
+    assert len({one.live_set for one in ended.values()}) == 1
+    assert [len(one.folded["parts"]["step"]["timing"]["slots"]) for one in ended.values()] == [2, 2]
+    assert ended["a"].monitor["canary"].keys() == {0, 1}
+    assert ended["a"].monitor["workers"] == 2.0
+
+
+def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
+    launcher, ended = measure("ab", "c", Missing("a"), Worker("b"), Worker("c"))
+    assert list(ended) == ["a", "b", "c"]
+    assert (ended["a"].folded["status"], ended["a"].folded["reason"]) == ("env_error", "no such image")
+    launcher, ended = measure("a", "c", Worker("a", phases=None, events=died("unsupported")), Worker("c"))
+    assert list(ended) == ["a"] and ended["a"].folded["status"] == "unsupported"
+
+
+def test_who_does_not_fit_is_timed_later_beside_the_fastest(measure):
+    launcher, ended = measure(
+        "abcd", "", *(Worker(name, step=step) for name, step in zip("abcd", (3, 1, 2, 4), strict=True)), room=2
+    )
+    assert launcher.alive_at_start == {"a": [[]], "b": [["a"]], "c": [["b"]], "d": [["b"]]}
+    passes = {id: [slot["pass"] for slot in one.folded["parts"]["step"]["timing"]["slots"]] for id, one in ended.items()}
+    assert passes == {"a": [0, 1], "b": list(range(6)), "c": [2, 3], "d": [4, 5]}
+    assert len({one.live_set for one in ended.values()}) == 1
+
+
+def test_who_ran_out_of_memory_beside_others_is_started_again_alone(measure):
+    first, second = Worker("b", phases=None, events=died("oom_gpu")), Worker("b")
+    launcher, ended = measure("ab", "", Worker("a"), first, second)
+    assert launcher.alive_at_start["b"] == [["a"], []]
+    assert ended["b"].folded["status"] == "ok" and ended["b"].live_set is None
+    _, ended = measure("b", "", Worker("b", phases=None, events=died("oom_gpu")))
+    assert ended["b"].folded["status"] == "oom_gpu", "nobody else was there"
+
+
+def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatch):
+    launcher = Launcher(Worker("a"), Worker("b"))
+    launcher.started = []
+    monkeypatch.setattr(Worker, "order", lambda self, order: (_ for _ in ()).throw(KeyboardInterrupt))
+    block = Block(launcher, 0, "cpu", Random(1), lambda text: None)
+    with pytest.raises(KeyboardInterrupt):
+        list(block.measure([Planned("a"), Planned("b")], []))
+    assert all(worker.ended for worker in launcher.started)
+    assert [planned.id for planned in block.unfinished] == ["a", "b"]
