@@ -37,9 +37,8 @@ class Member:
         if answer is None:
             return None
         facts = answer["ready"]
-        timing = {
-            name: {**{key: one[key] for key in ("device_clock", "warm_up_calls")}, "slots": []} for name, one in facts.items()
-        }
+        said = "device_clock", "warm_up_calls"
+        timing = {name: {**{key: one[key] for key in said}, "slots": []} for name, one in facts.items()}
         return cls(planned, started, worker, {name: one["seconds"] for name, one in facts.items()}, timing)
 
     def due(self, number: int) -> list[str]:

@@ -16,6 +16,7 @@ from ..experiment.pruning import dominated
 from ..files import write_atomically
 from ..machine.facts import machine_facts
 from ..records.contrasts import blocks_to_decide
+from ..records.ranking import contrasts_with_the_best
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
@@ -42,9 +43,9 @@ class Finished:
 def execute(
     plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None], tell: Callable[[str], None]
 ) -> tuple[Results, bool]:
-    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every
-    finished case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that the folder holds then, and
-    whether the run was interrupted. Raises ConfigError if another run is writing there."""
+    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every finished
+    case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that
+    the folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there."""
     with folder.locked():
         write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)

@@ -249,8 +249,8 @@ class Worker:
         return {"failed": "error"}
 
     def _floor(self, program: Program, timed: dict[str, float]) -> None:
-        """Refuse times, in seconds by phase, that the device cannot reach. Ceilings measured on a busy machine are too low, so that a refusal is
-        measured again, up to four times."""
+        """Refuse times, in seconds by phase, that the device cannot reach. Ceilings measured on a busy machine are too low, so
+        that a refusal is measured again, up to four times."""
         flops = copied = 0.0
         with self._part("ceilings", "error"):
             for pause in (0.0, 0.2, 0.4, 0.8, 1.6):

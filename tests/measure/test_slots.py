@@ -1,4 +1,4 @@
-"""What a slot times and what it throws away, when warming up ends, and in which order a call is prepared, timed and waited for."""
+"""What a slot times and throws away, when warming up ends, and in which order a call is prepared, timed and waited for."""
 
 import gc
 
