@@ -43,7 +43,7 @@ class Finished:
 def execute(
     plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None], tell: Callable[[str], None]
 ) -> tuple[Results, bool]:
-    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every finished
+    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
     case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that
     the folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there."""
     with folder.locked():

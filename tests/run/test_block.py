@@ -92,10 +92,10 @@ def test_members_are_alive_together_and_share_the_name_of_their_set(measure):
 
 
 def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
-    launcher, ended = measure("ab", "c", Missing("a"), Worker("b"), Worker("c"))
+    _, ended = measure("ab", "c", Missing("a"), Worker("b"), Worker("c"))
     assert list(ended) == ["a", "b", "c"]
     assert (ended["a"].folded["status"], ended["a"].folded["reason"]) == ("env_error", "no such image")
-    launcher, ended = measure("a", "c", Worker("a", phases=None, events=died("unsupported")), Worker("c"))
+    _, ended = measure("a", "c", Worker("a", phases=None, events=died("unsupported")), Worker("c"))
     assert list(ended) == ["a"] and ended["a"].folded["status"] == "unsupported"
 
 
