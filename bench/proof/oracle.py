@@ -44,8 +44,8 @@ def forward(
     threshold a neuron's decisions go the other way."""
     result = Run({INPUT: x.astype(np.float64)})
     for node in network.nodes:
-        forced, within = (None if given is None else given.get(node.name) for given in (spikes, contrary))
-        compute(result, node, exact(parameters, node), forced, within)
+        forced = None if spikes is None else spikes.get(node.name)
+        compute(result, node, exact(parameters, node), forced, (contrary or {}).get(node.name))
     return result
 
 

@@ -91,16 +91,16 @@ def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsB
             yield f"the {name} differs from that of an untimed call"
 
 
-def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> str | None:
-    """What is wrong with an inference, held against the hidden spikes of the untimed forward, which is judged too: frameworks
-    make the same decisions in both, to the bit unless they are compiled for a short format."""
+def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> str:
+    """What is wrong with an inference, empty if nothing, held against the hidden spikes of the untimed forward, which is judged
+    too: frameworks make the same decisions in both, to the bit unless they are compiled for a short format."""
     if reason := _judged(problem, forward, limits):
         return f"an untimed forward on the same values: {reason}"
     call = _with_hidden(problem, call, forward)
     if not judge(problem, call, limits).findings:
-        return None
+        return ""
     reason = _judged(problem, call, _after_other_decisions(problem, limits))
-    return f"behind the hidden spikes of an untimed forward: {reason}" if reason else None
+    return f"behind the hidden spikes of an untimed forward: {reason}" if reason else ""
 
 
 def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
@@ -120,5 +120,5 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
     widened = {**limits, last: replace(own, decisions=share, distance=own.distance + 2 * float(worst))}
     output = network.output.name
     given, expected = other.values[output], seen.values[output]
-    apart = float(np.linalg.norm(given - expected) / max(np.linalg.norm(expected), 1e-300))
+    apart = float(np.linalg.norm(given - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
     return {**widened, output: replace(widened[output], gradient=widened[output].gradient + 2 * apart)}
