@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,10 +13,11 @@ from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
-from ..measure.floor import Ceilings, border_sizes, floor, implausible
+from ..measure.floor import judge_times, nonzero_shares
 from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.sampling import Timing, sample, seconds
+from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import excited
@@ -61,7 +61,7 @@ class Worker:
                 self._prove(adapter, free)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(program, problem, phases)
+                self._time(program, problem, free, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -190,7 +190,7 @@ class Worker:
         if not proof.passed:
             self._end("proof", "check_failed", proof.reason)
 
-    def _time(self, program: Program, problem: Problem, phases: Phases) -> None:
+    def _time(self, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
         """Samples of every phase, then the ceilings. A phase that does not fit does not take the others with it."""
         measured, budget = {}, self.task.budget_s / len(self.task.phases)
         for name in self.task.phases:
@@ -205,23 +205,24 @@ class Worker:
                 self.emit({"part": name, **facts, **refused})
                 result = None  # its memory is free for the next phase
         if measured:
-            self._floor(program, measured)
+            self._floor(program, problem, free, measured)
 
-    def _floor(self, program: Program, measured: dict[str, Timing]) -> None:
+    def _floor(self, program: Program, problem: Problem, free: FreeRun, measured: dict[str, Timing]) -> None:
         """Refuse times that the device cannot reach. Ceilings measured on a busy machine are too low, so that a refusal is
         measured again, up to four times."""
-        flops = copied = 0.0
+        rates = {} if self.case.native else free.rates
+        nonzero = nonzero_shares(self.network, [problem.input, problem.other_input], rates)
+        medians = {name: seconds(samples) for name, samples in measured.items()}
         with self._part("ceilings", "error"):
             for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
                 time.sleep(pause)
-                seen = measure_ceilings(program, self.case, self.network)
-                flops, copied = max(flops, seen.flops), max(copied, seen.bytes)
-                floors = {name: floor(self.case, self.network, name, Ceilings(flops, copied)) for name in measured}
-                reasons = {name: implausible(self.case, seconds(s), floors[name]) for name, s in measured.items()}
-                if not any(reasons.values()):
+                ceilings = measure_ceilings(program, self.case, self.network)
+                judged = judge_times(self.case, self.network, ceilings, nonzero, medians)
+                if not any(phase.reason for phase in judged.values()):
                     break
-        self.emit({"part": "ceilings", "flops_per_s": flops if math.isfinite(flops) else None, "bytes_per_s": copied})
-        for name, reason in reasons.items():
-            self.emit({"part": name, "floor_s": floors[name]})
-            if reason:
-                self.emit({"part": name, "status": "implausible", "reason": reason})
+        summary = {"flops_per_s": max(ceilings.products.values(), default=None), "bytes_per_s": max(ceilings.copies.values())}
+        self.emit({"part": "ceilings", **summary, **ceilings.as_dict(), "nonzero": nonzero})
+        for name, phase in judged.items():
+            self.emit({"part": name, "floor_s": phase.floor_s})
+            if phase.reason:
+                self.emit({"part": name, "status": "implausible", "reason": phase.reason})
