@@ -29,10 +29,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def exclusive(lock: Path, refusal: Exception) -> Iterator[None]:
-    """Hold the file `lock` during the block. Raises `refusal` if another process holds it."""
+def exclusive(lock: Path, refusal: Exception, wait: float = 0) -> Iterator[None]:
+    """Hold the file `lock` during the block. Raises `refusal` if another process holds it for `wait` seconds."""
     try:
-        with FileLock(lock, timeout=0):
+        with FileLock(lock, timeout=wait):
             yield
     except Timeout:
         raise refusal from None

@@ -9,12 +9,13 @@ from snnbench.adapters.base.contract import Program
 from snnbench.adapters.base.network import INPUT, Network, Node
 
 from ..cores import usable_cores
-from .floor import Ceilings, mandatory, products
+from .floor import CACHED, Ceilings, copied
+from .work import mandatory, products
 
 LEAST_SECONDS = 0.03
 """Calls are repeated for at least this long: a shorter look is at the mercy of whoever else is computing."""
-MOST_COPIED = 1 << 28
-"""Numbers copied at most: 1 GiB."""
+EASILY_COPIED = (1 << 20, 1 << 24)
+"""Bytes that no device copies in the time that the call alone takes."""
 PROBE_FLOPS, MOST_FLOPS = {"cpu": 2e8, "cuda": 1e11}, {"cpu": 1e10, "cuda": 1e13}
 """Flops at most of one product, when a format is tried and when its rate is measured."""
 COPIED, WIDTH = [2**k for k in range(12, 28, 3)], {"cpu": 1024, "cuda": 8192}
@@ -22,31 +23,31 @@ COPIED, WIDTH = [2**k for k in range(12, 28, 3)], {"cpu": 1024, "cuda": 8192}
 
 
 def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings:
-    """The copy rate at the size of what one forward must move, and the rate of the network's largest matrix product in the
-    fastest format."""
+    """Copy rates at the size of what one forward must move, of what it may find in a cache, and at EASILY_COPIED; and the rate of
+    the network's largest matrix product by format."""
     kind = case.device.split(":")[0]
-    moved = mandatory(case, network, "forward").bytes
-    count = int(min(max(moved / 8, 1024), MOST_COPIED))
-    bandwidth = 8 * count / best_seconds(program.copy(count), 5)
-    largest = max(products(case, network).values(), key=lambda item: item.flops, default=None)
+    moved = mandatory(case, network, "forward", {}).bytes
+    sizes = sorted({*EASILY_COPIED, copied(moved / CACHED), copied(moved)})
+    copies = {size: size / best_seconds(program.copy(size // 8), 5) for size in sizes}
+    largest = max(products(case, network).values(), key=lambda item: item.flops(1.0), default=None)
     if largest is None:
-        return Ceilings(flops=float("inf"), bytes=bandwidth)
+        return Ceilings(copies, {})
     inner, outer = largest.inner, largest.outer
+    easy_rows = PROBE_FLOPS[kind] / (2.0 * inner * outer)  # the rate of a product that is as short as a call tells nothing
 
     def rate(most_flops: float, name: str, repeats: int) -> float:
-        rows = int(max(1, min(largest.rows, most_flops / (2.0 * inner * outer))))
+        rows = int(max(1, min(max(largest.rows, easy_rows), most_flops / (2.0 * inner * outer))))
         return 2.0 * rows * inner * outer / best_seconds(program.matmul(rows, inner, outer, name), repeats)
 
     formats = dict.fromkeys(["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"])
-    probed = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
+    rates = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
     # Formats that the device emulates are an order slower; trying them at full size would cost seconds.
-    promising = [name for name, flops in probed.items() if flops >= 0.5 * max(probed.values())]
-    rates = [rate(MOST_FLOPS[kind], name, 3) for name in promising]
-    return Ceilings(flops=max([*probed.values(), *rates]), bytes=bandwidth)
+    promising = [name for name, flops in rates.items() if flops >= 0.5 * max(rates.values())]
+    return Ceilings(copies, rates | {name: max(rates[name], rate(MOST_FLOPS[kind], name, 3)) for name in promising})
 
 
-def calibrate_device(device: str) -> dict[str, dict]:
-    """Copy rates by working-set size in bytes per second, and square matrix products by format in flops per second."""
+def calibrate_device(device: str) -> Ceilings:
+    """Copy rates by working-set size, and rates of square matrix products by format."""
     case = Case("torch", device=device)
     network = Network((8,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))
     adapter = registry.load(registry.BUILT_IN["torch"])
@@ -54,8 +55,8 @@ def calibrate_device(device: str) -> dict[str, dict]:
     program = adapter.program(case, network)
     copies = {8 * count: 8 * count / best_seconds(program.copy(count), 5) for count in COPIED}
     side = WIDTH[device.split(":")[0]]
-    matmuls = {name: 2.0 * side**3 / best_seconds(program.matmul(side, side, side, name), 3) for name in ("fp32", "bf16")}
-    return {"copy_bytes_per_s": copies, "matmul_flops_per_s": matmuls}
+    seconds = {name: best_seconds(program.matmul(side, side, side, name), 3) for name in ("fp32", "bf16")}
+    return Ceilings(copies, {name: 2.0 * side**3 / each for name, each in seconds.items()})
 
 
 def best_seconds(call: Callable[[], object], least_calls: int) -> float:

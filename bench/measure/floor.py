@@ -1,96 +1,85 @@
-"""The least time a phase can take on a device: mandatory work over measured ceilings."""
+"""The least time a phase can take on a device: work that nothing can avoid, at the best rates ever measured there."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+
+import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.adapters.base.contract import Array
+from snnbench.adapters.base.network import INPUT, Network
 
-BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 2}
-"""Bytes of a number at the borders of a network."""
-WINOGRAD = 4
-"""How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
+from .work import mandatory
+
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}
 """A time below this share of the floor is refused as implausible."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """Floating-point operations of matrix products, and bytes, each array read or written once. The neuron's own arithmetic (a
-    few operations for each element) is left out, because memory takes longer on every machine."""
-
-    flops: float
-    bytes: float
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.flops + other.flops, self.bytes + other.bytes)
+CACHED = 4
+"""A call may find much of what it reads in a cache, because it was written a moment before. So its bytes may move as fast as
+those of a copy that is so many times smaller."""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Best rates measured on the device: flops per second in the fastest format, bytes per second of a copy."""
+    """Best rates of a device: `copies`, bytes per second by the bytes that a copy reads and writes, and `products`, flops per
+    second by number format."""
 
-    flops: float
-    bytes: float
-
-
-@dataclass(frozen=True)
-class Product:
-    """The matrix product (rows × inner) · (inner × outer) of a node, of which nothing can do without 1/`savings`."""
-
-    rows: int
-    inner: int
-    outer: int
-    savings: int = 1
+    copies: Mapping[int, float]
+    products: Mapping[str, float]
 
     @property
     def flops(self) -> float:
-        return 2.0 * self.rows * self.inner * self.outer / self.savings
+        """In the fastest format; infinite if none was measured."""
+        return max(self.products.values(), default=float("inf"))
+
+    def bytes(self, moved: float) -> float:
+        """The rate at which `moved` bytes can move at best: of all copies but those too small to tell, because a smaller one can
+        stay nearer to the processor. Infinite if none was measured."""
+        large = {size: rate for size, rate in self.copies.items() if size >= copied(moved / CACHED)}
+        return max(large.values(), default=max(self.copies.values(), default=float("inf")))
+
+    def as_dict(self) -> dict[str, dict[str, float]]:
+        """For events and files."""
+        copies = {str(size): rate for size, rate in self.copies.items()}
+        return {"copy_bytes_per_s": copies, "matmul_flops_per_s": dict(self.products)}
+
+    @classmethod
+    def from_dict(cls, rates: Mapping[str, Mapping[str, float]]) -> "Ceilings":
+        """The inverse of `as_dict`."""
+        return cls({int(size): rate for size, rate in rates["copy_bytes_per_s"].items()}, rates["matmul_flops_per_s"])
 
 
-def products(case: Case, network: Network) -> dict[str, Product]:
-    """The product of every linear, conv and recurrent neuron; their backward has two more of the same size."""
-    return {
-        node.name: _product(case, network, node)
-        for node in network.nodes
-        if node.kind in ("linear", "conv") or node.options.get("recurrent")
-    }
+@dataclass(frozen=True)
+class Judged:
+    """The floor of a phase in seconds, and why its time cannot be true, or None."""
+
+    floor_s: float
+    reason: str | None
 
 
-def _product(case: Case, network: Network, node: Node) -> Product:
-    parameters, steps = network.parameters[node.name], network.steps(node.name, case.time_steps)
-    outer, *inner = parameters["recurrent" if node.kind == "neuron" else "weight"]
-    if node.kind == "neuron":
-        return Product((steps - 1) * case.batch, prod(inner), outer)  # nothing feeds back into the first step
-    rows = steps * case.batch * prod(network.shapes[node.name][1:])
-    winograd = node.kind == "conv" and (node.options["kernel"], node.options["stride"]) == (3, 1)
-    return Product(rows, prod(inner), outer, WINOGRAD if winograd else 1)
+def copied(moved: float) -> int:
+    """The size of the copy that stands for `moved` bytes: the power of two below, at least 8 KiB and at most 2 GiB."""
+    return 1 << min(max(int(moved).bit_length() - 1, 13), 31)
 
 
-def mandatory(case: Case, network: Network, phase: str) -> Work:
-    """Work of one call of `phase`. What is between nodes could stay on chip, so only weights and the outer borders count."""
-    size, flops = BYTES[case.precision], {name: item.flops for name, item in products(case, network).items()}
-    given, handed_out = (size * count for count in border_sizes(case, network))
-    weights = size * sum(prod(shape) for shapes in network.parameters.values() for shape in shapes.values() if len(shape) > 1)
-    # The first layer's input needs no gradient unless the case asks for it.
-    passed_on = {name: n for name, n in flops.items() if case.input_grad or INPUT not in network.node(name).inputs}
-    forward = Work(sum(flops.values()), weights + given + handed_out)
-    reads = (weights if passed_on else 0) + given + handed_out
-    backward = Work(sum(flops.values()) + sum(passed_on.values()), reads + weights + given * case.input_grad)
-    return {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
+def nonzero_shares(network: Network, inputs: Sequence[Array], rates: Mapping[str, float]) -> dict[str, float]:
+    """For `mandatory`: the least share of values other than zero that an input has, and that the spikes of each neuron have at
+    least whose mean is known (`rates`)."""
+    shares = {INPUT: min(np.count_nonzero(x) / x.size for x in inputs)}
+    return shares | {name: rate / network.node(name).options["neuron"].max_spikes for name, rate in rates.items()}
 
 
-def border_sizes(case: Case, network: Network) -> tuple[int, int]:
-    """How many numbers the input and the output hold."""
-    features, last = network.shapes, network.output.name
-    steps = network.steps(last, case.time_steps)
-    return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(features[last])
+def judge_times(
+    case: Case, network: Network, ceilings: Ceilings, nonzero: Mapping[str, float], medians: Mapping[str, float]
+) -> dict[str, Judged]:
+    """By phase, the judgement of median times in seconds. `nonzero`: see `mandatory`."""
+    floors = {phase: floor(case, network, phase, ceilings, nonzero) for phase in medians}
+    return {phase: Judged(floors[phase], implausible(case, seconds, floors[phase])) for phase, seconds in medians.items()}
 
 
-def floor(case: Case, network: Network, phase: str, ceilings: Ceilings) -> float:
+def floor(case: Case, network: Network, phase: str, ceilings: Ceilings, nonzero: Mapping[str, float]) -> float:
     """Seconds below which no call of `phase` can end."""
-    work = mandatory(case, network, phase)
-    return max(work.bytes / ceilings.bytes, work.flops / ceilings.flops if work.flops else 0.0)
+    work = mandatory(case, network, phase, nonzero)
+    return max(work.bytes / ceilings.bytes(work.bytes), work.flops / ceilings.flops)
 
 
 def implausible(case: Case, seconds: float, least: float) -> str | None:

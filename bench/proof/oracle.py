@@ -33,11 +33,19 @@ class Run:
     statistics: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
-def forward(network: Network, parameters: Parameters, x: np.ndarray, spikes: Spikes | None = None) -> Run:
-    """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given."""
+def forward(
+    network: Network,
+    parameters: Parameters,
+    x: np.ndarray,
+    spikes: Spikes | None = None,
+    contrary: Mapping[str, float] | None = None,
+) -> Run:
+    """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
+    threshold a neuron's decisions go the other way."""
     result = Run({INPUT: x.astype(np.float64)})
     for node in network.nodes:
-        compute(result, node, exact(parameters, node), None if spikes is None else spikes.get(node.name))
+        forced = None if spikes is None else spikes.get(node.name)
+        compute(result, node, exact(parameters, node), forced, (contrary or {}).get(node.name))
     return result
 
 
@@ -46,22 +54,24 @@ def exact(parameters: Parameters, node: Node) -> Arrays:
     return {name: array.astype(np.float64) for name, array in parameters.get(node.name, {}).items()}
 
 
-def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = None) -> None:
-    """Add to `result` the value of a node whose inputs it has; a neuron is forced on `spikes` if given."""
+def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = None, contrary: float | None = None) -> None:
+    """Add to `result` the value of a node whose inputs it has; a neuron is forced on `spikes`, or `contrary`, if given."""
     inputs = [result.values[name] for name in node.inputs]
     if node.kind == "norm":
         result.statistics[node.name] = statistics(*inputs)
     if node.kind == "neuron":
-        value, pull = _neuron(result, node, own, inputs[0], spikes)
+        value, pull = _neuron(result, node, own, inputs[0], spikes, contrary)
     else:
         value, pull = LAYERS[node.kind](node.options, own, *inputs)
     result.values[node.name], result.pulls[node.name] = value, pull
 
 
-def _neuron(result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+def _neuron(
+    result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndarray | None, contrary: float | None
+) -> tuple[np.ndarray, Pull]:
     spec, recurrent, by_potentials = spec_of(node.options["neuron"]), own.get("recurrent"), node.options["potentials"]
     given = None if spikes is None else spikes.astype(np.float64)
-    v, expected = run(spec, x, given, recurrent)
+    v, expected = run(spec, x, given, recurrent, contrary)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
 

@@ -1,5 +1,7 @@
 """Holds the last timed call of a phase against the oracle: what was timed must still be right, its gradients too."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,38 +10,115 @@ from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Program
 
 from ..measure.phases import Phases
-from .judge import Call, judge
+from . import oracle
+from .diagnosis.diagnose import named
+from .judge import Call, judge, unreadable
 from .limits import LimitsByNode
 from .problem import Problem, drawn
+from .recurrence import from_threshold, spec_of
 
 MOST_FLIPPED = 0.05
-"""Of an inference only the last neuron's spikes are seen; they, and those of native neurons, may differ this much from
-forward's."""
+"""Where decisions follow from others that rounding may turn: the largest share of them that may be other ones."""
 
 
 def recheck(program: Program, problem: Problem, phases: Phases, name: str, result: Any, limits: LimitsByNode) -> dict[str, str]:
     """Event fields `status` and `reason` if the result of the phase's last call is wrong, else none. That of a native neuron,
     for which there is no oracle, must be what an untimed call gives."""
-    spikes, network = program.spikes(result), problem.network
-    native = isinstance(network.node(problem.last).options["neuron"], Native)
-    if native or set(network.neurons) - spikes.keys():
-        reason = _unlike_forward(program, phases, result, problem.last)
+    _write_over_input(program, phases)  # what is computed only when it is asked for is computed from other values
+    gradients = program.gradients(result) if name in ("backward", "step") else None
+    timed, neurons = drawn(problem, phases.draw), problem.network.neurons
+    call = Call(timed.input, program.spikes(result), program.output(result), gradients)
+    if isinstance(problem.network.node(problem.last).options["neuron"], Native):
+        reason = "; ".join(_unlike_untimed(timed, call, _untimed(program, phases, timed, gradients is not None), limits))
+    elif name == "inference" and set(neurons) - call.spikes.keys():
+        reason = judge_inference(timed, call, _untimed(program, phases, timed, False), limits)
     else:
-        gradients = program.gradients(result) if name in ("backward", "step") else None
-        timed = drawn(problem, phases.draw)
-        reason = "; ".join(judge(timed, Call(timed.input, spikes, program.output(result), gradients), limits).findings)
+        reason = _judged(timed, call, limits)
     return {"status": "check_failed", "reason": f"last timed call: {reason}"} if reason else {}
 
 
-def _unlike_forward(program: Program, phases: Phases, result: Any, last: str) -> str | None:
-    """Why spikes of the last neuron, or the output, are not those of an untimed forward on the same values."""
-    spikes, output = program.spikes(result)[last], program.output(result)
-    again = program.forward(phases.put(phases.draw))
-    program.wait(again)
-    flipped = float((program.spikes(again)[last] != spikes).mean())
-    if flipped > MOST_FLIPPED:
-        return f"{flipped:.1%} of the spikes differ from forward's"
-    expected = program.output(again)
-    if np.linalg.norm(output - expected) > np.sqrt(MOST_FLIPPED) * np.linalg.norm(expected):
-        return "the output differs from forward's"
-    return None
+def _write_over_input(program: Program, phases: Phases) -> None:
+    other, turn = phases.inputs[1 - phases.draw.source], phases.random.getrandbits(62)
+    phases.buffer = program.roll_input(phases.buffer, other, turn)
+
+
+def _judged(problem: Problem, call: Call, limits: LimitsByNode) -> str:
+    """What is wrong with a call, after the name of its fault where it has one."""
+    findings = judge(problem, call, limits).findings
+    name = named(problem, call, limits) if findings else None
+    return "; ".join([*([name] if name else []), *findings])
+
+
+def _untimed(program: Program, phases: Phases, timed: Problem, backward: bool) -> Call:
+    """A forward, and a backward if asked for, on the values of the last timed call."""
+    result = program.forward(phases.put(phases.draw))
+    program.wait(result)
+    call = Call(timed.input, program.spikes(result), program.output(result))
+    if backward:
+        done = phases.by_name["backward"].call(result)
+        program.wait(done)
+        call.gradients = program.gradients(done)
+    return call
+
+
+def _with_hidden(problem: Problem, call: Call, forward: Call) -> Call:
+    """An inference hands out the last neuron's spikes alone: in front of them stand those of the untimed forward."""
+    hidden = {neuron: spikes for neuron, spikes in forward.spikes.items() if neuron != problem.last}
+    return replace(call, spikes={**hidden, **call.spikes})
+
+
+def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsByNode) -> Iterator[str]:
+    """What differs between a timed and an untimed call of native neurons: in every framework nothing but the rounding of
+    gradients, to the bit; spikes that rounding turned move gradients by their root."""
+    call = _with_hidden(problem, call, untimed)
+    if findings := [*unreadable(problem, call)]:
+        yield from findings
+        return
+    limit = limits[problem.last]
+    flipped = max(float((untimed.spikes[neuron] != spikes).mean()) for neuron, spikes in call.spikes.items())
+    if flipped > min(MOST_FLIPPED, 10 * limit.decisions):
+        yield f"{flipped:.2%} of the spikes differ from forward's"
+    pairs = [("output", call.output, untimed.output)]
+    if call.gradients is not None and untimed.gradients is not None:
+        own, expected = call.gradients.parameters, untimed.gradients.parameters
+        pairs += [(f"gradient of the {key}", own[node][key], right) for node in expected for key, right in expected[node].items()]
+        pairs += [("gradient of the input", call.gradients.input, untimed.gradients.input)]
+    for name, given, right in pairs:
+        if given is None or right is None:
+            if right is not None:
+                yield f"the {name} is missing"
+        elif not np.linalg.norm(given - right) <= (limit.gradient + 3 * np.sqrt(flipped)) * np.linalg.norm(right):
+            yield f"the {name} differs from that of an untimed call"
+
+
+def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> str:
+    """What is wrong with an inference, empty if nothing, held against the hidden spikes of the untimed forward, which is judged
+    too: frameworks make the same decisions in both, to the bit unless they are compiled for a short format."""
+    if reason := _judged(problem, forward, limits):
+        return f"an untimed forward on the same values: {reason}"
+    call = _with_hidden(problem, call, forward)
+    if not judge(problem, call, limits).findings:
+        return ""
+    reason = _judged(problem, call, _after_other_decisions(problem, limits))
+    return f"behind the hidden spikes of an untimed forward: {reason}" if reason else ""
+
+
+def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
+    """Limits of the last neuron and of the output where hidden decisions may be others than forward's: twice what they show
+    when each decision that rounding may turn, because it is near a threshold, goes the other way."""
+    network, parameters, x, last = problem.network, problem.parameters, problem.input, problem.last
+    free = oracle.forward(network, parameters, x)
+    near = {}
+    for neuron in network.neurons:
+        distance = from_threshold(spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron])
+        near[neuron] = min(limits[neuron].distance, float(np.quantile(distance, limits[neuron].decisions)))
+    other = oracle.forward(network, parameters, x, contrary=near)
+    seen = oracle.forward(network, parameters, x, {**free.spikes, last: other.spikes[last]})
+    wrong, own = seen.expected[last] != seen.spikes[last], limits[last]
+    worst = from_threshold(spec_of(network.node(last).options["neuron"]), seen.potentials[last]).max(where=wrong, initial=0.0)
+    share = min(MOST_FLIPPED, own.decisions + 2 * float(wrong.mean()))
+    widened = {**limits, last: replace(own, decisions=share, distance=own.distance + 2 * float(worst))}
+    output = network.output.name
+    given, expected = other.values[output], seen.values[output]
+    apart = float(np.linalg.norm(given - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
+    return {**widened, output: replace(widened[output], gradient=widened[output].gradient + 2 * apart)}

@@ -28,18 +28,30 @@ def from_threshold(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     return np.abs(v - np.clip(np.round(v / spec.threshold), 1, spec.max_spikes) * spec.threshold)
 
 
+def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:
+    """Spikes for potentials v, decided the other way where a threshold is no further than `within`."""
+    nearest = np.clip(np.round(v / spec.threshold), 1, spec.max_spikes)
+    other = nearest - (v >= nearest * spec.threshold)
+    return np.where(from_threshold(spec, v) <= within, other, fires(spec, v))
+
+
 def run(
-    spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray | None = None, recurrent: np.ndarray | None = None
+    spec: NeuronSpec,
+    currents: np.ndarray,
+    spikes: np.ndarray | None = None,
+    recurrent: np.ndarray | None = None,
+    contrary: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …). With
-    `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N)."""
+    `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
+    `contrary`: decisions no further than this from a threshold go the other way."""
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after = np.zeros_like(currents[0])
     for t, current in enumerate(currents):
         v[t] = spec.decay * after + current
         if recurrent is not None and t:
             v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
-        expected[t] = fires(spec, v[t])
+        expected[t] = fires(spec, v[t]) if contrary is None else contrary_to(spec, v[t], contrary)
         after = after_reset(spec, v[t], expected[t] if spikes is None else spikes[t])
     return v, expected
 

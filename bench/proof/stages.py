@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from snnbench.adapters.base.network import Network
 from ..cores import usable_cores
 from ..workloads import Workload, one_layer, workload_of
 from .calibration import calibrate
-from .diagnosis.diagnose import diagnose
+from .diagnosis.diagnose import named
 from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
@@ -165,9 +164,6 @@ def judge_program(
         later = program.spikes(result)
         if any(not np.array_equal(spikes, later[name], equal_nan=True) for name, spikes in call.spikes.items()):
             verdict.findings.insert(0, "the spikes still changed after the call was waited for: asynchronous without a sync")
-        else:
-            # The verdict stands, whatever a strange output makes the diagnosis trip over.
-            with suppress(ArithmeticError, LookupError, ValueError, TypeError):
-                if named := diagnose(problem, call, limits):
-                    verdict.findings.insert(0, named)
+        elif name := named(problem, call, limits):
+            verdict.findings.insert(0, name)
     return verdict

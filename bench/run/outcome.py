@@ -1,11 +1,17 @@
 """From the way a worker ended to the fields of a record."""
 
 import signal
+from statistics import median
 from typing import Any
 
+from snnbench.adapters.base.case import Case
+
 from ..executors.launch import Outcome
+from ..machine.best_rates import best_rates
+from ..measure.floor import Ceilings, judge_times
 from ..records.fold import fold, unfinished_part
 from ..status import memory_status, worst
+from ..workloads import workload_of
 
 
 def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
@@ -28,6 +34,24 @@ def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
     folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
+
+
+def refuse_impossible(folded: dict[str, Any], events: list[dict[str, Any]], case: Case, machine: str, threads: int) -> None:
+    """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it. The rates are
+    the best ever measured on the machine of that hash on so many threads; what the worker measured is kept for the next time."""
+    told = next((event for event in reversed(events) if event["part"] == "ceilings" and "nonzero" in event), None)
+    slots = {name: part["timing"]["slots"] for name, part in folded.get("parts", {}).items() if part.get("timing")}
+    if told is None or not slots:
+        return
+    medians = {name: median(slot["wall"] for slot in some) for name, some in slots.items()}
+    measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | told["rates"]
+    ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep=bool(told["rates"])))
+    for name, judged in judge_times(case, workload_of(case).network(case), ceilings, told["nonzero"], medians).items():
+        folded["parts"][name]["floor_s"] = judged.floor_s
+        if judged.reason:
+            folded["parts"][name] |= {"status": "implausible", "reason": judged.reason}
+            if worst([folded["status"], "implausible"]) != folded["status"]:
+                folded |= {"status": "implausible", "reason": judged.reason}
 
 
 def last_line(outcome: Outcome) -> str:

@@ -23,6 +23,7 @@ from ..report.files import Results, results_of, write_report
 from .block import Block, Ended
 from .done import Done
 from .launcher import Launcher
+from .outcome import refuse_impossible
 from .planning import Plan, PlannedCase
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
@@ -157,6 +158,8 @@ class Runner:
     def _write(self, ended: Ended, block: int) -> Record:
         """The record of a case, now in the folder: what was planned, what its worker reported, and how it ended."""
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
+        threads = self.measure.threads or self.machine["usable_threads"]
+        refuse_impossible(folded, outcome.events, planned.case, self.machine["hash"], threads)
         adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}

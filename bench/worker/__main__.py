@@ -58,7 +58,7 @@ def free(job: Job, emit: Emit) -> None:
 def ceilings(job: Job, emit: Emit) -> None:
     from ..measure.ceilings import calibrate_device
 
-    emit({"part": "calibration", "ceilings": calibrate_device(job["device"])})
+    emit({"part": "calibration", "ceilings": calibrate_device(job["device"]).as_dict()})
 
 
 def canary(job: Job, emit: Emit) -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,10 +15,11 @@ from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
-from ..measure.floor import Ceilings, border_sizes, floor, implausible
+from ..measure.floor import judge_times, nonzero_shares
 from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.slots import Sampler, warnings_of
+from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import excited
@@ -65,7 +65,7 @@ class Worker:
                 self._prove(adapter, free)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(channel, program, problem, phases)
+                self._time(channel, program, problem, free, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -195,9 +195,9 @@ class Worker:
         if not proof.passed:
             self._end("proof", "check_failed", proof.reason)
 
-    def _time(self, channel: Channel, program: Program, problem: Problem, phases: Phases) -> None:
+    def _time(self, channel: Channel, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
         """Warm every phase up, then time slots of them as they are ordered. A phase that does not fit does not take the others
-        with it. The least seconds that the device needs are told at the end of the first block."""
+        with it. How fast the device is at best is told at the end."""
         samplers, ready = {}, {}
         for name in self.task.phases:
             with suppress(Ended), self._part(name, "error"):
@@ -220,8 +220,8 @@ class Worker:
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
-        if self.first_block and (timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}):
-            self._floor(program, timed)
+        if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
+            self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], {} if self.case.native else free.rates), timed)
 
     def _slot(self, sampler: Sampler, name: str, seconds: float, seen: list[float]) -> dict[str, Any]:
         self.emit({"part": name})
@@ -248,21 +248,20 @@ class Worker:
             return {"right": True}
         return {"failed": "error"}
 
-    def _floor(self, program: Program, timed: dict[str, float]) -> None:
-        """Refuse times, in seconds by phase, that the device cannot reach. Ceilings measured on a busy machine are too low, so
-        that a refusal is measured again, up to four times."""
-        flops = copied = 0.0
-        with self._part("ceilings", "error"):
-            for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
-                time.sleep(pause)
-                seen = measure_ceilings(program, self.case, self.network)
-                flops, copied = max(flops, seen.flops), max(copied, seen.bytes)
-                floors = {name: floor(self.case, self.network, name, Ceilings(flops, copied)) for name in timed}
-                reasons = {name: implausible(self.case, s, floors[name]) for name, s in timed.items()}
-                if not any(reasons.values()):
-                    break
-        self.emit({"part": "ceilings", "flops_per_s": flops if math.isfinite(flops) else None, "bytes_per_s": copied})
-        for name, reason in reasons.items():
-            self.emit({"part": name, "floor_s": floors[name]})
-            if reason:
-                self.emit({"part": name, "status": "implausible", "reason": reason})
+    def _ceilings(self, program: Program, nonzero: dict[str, float], timed: dict[str, float]) -> None:
+        """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates. Rates
+        measured on a busy machine are too low, so that those which would refuse one of the `timed` seconds by phase are measured
+        again, up to four times."""
+        rates: dict[str, Any] = {}
+        summary: dict[str, float | None] = {}
+        if self.first_block:
+            with self._part("ceilings", "error"):
+                for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
+                    time.sleep(pause)
+                    ceilings = measure_ceilings(program, self.case, self.network)
+                    judged = judge_times(self.case, self.network, ceilings, nonzero, timed)
+                    if not any(phase.reason for phase in judged.values()):
+                        break
+            rates = ceilings.as_dict()
+            summary = {"flops_per_s": max(ceilings.products.values(), default=None), "bytes_per_s": max(ceilings.copies.values())}
+        self.emit({"part": "ceilings", **summary, "rates": rates, "nonzero": nonzero})

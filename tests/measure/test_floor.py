@@ -1,104 +1,102 @@
-"""Mandatory work and the least time, against figures reckoned by hand."""
+"""The least time that a phase can take, and the refusal of less."""
 
-import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.networks import network_of
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.measure import ceilings
-from snnbench.measure.floor import Ceilings, Work, floor, implausible, mandatory, products
+from snnbench.adapters.base.network import INPUT
+from snnbench.kernels.spec import NeuronSpec
+from snnbench.measure.floor import Ceilings, copied, floor, implausible, judge_times, nonzero_shares
+from snnbench.measure.work import mandatory
 
 CASE = Case("any", neurons=10, time_steps=7, batch=3)
-PRODUCT = 2 * 7 * 3 * 10 * 10  # 4200 flops
-BORDER = 7 * 3 * 10 * 4  # 840 bytes
-WEIGHTS = 10 * 10 * 4  # 400 bytes
-
-
-def changed(**values):
-    return replace(CASE, **values)
-
-
-@pytest.mark.parametrize(
-    ("case", "phase", "flops", "moved"),
-    [
-        (CASE, "forward", PRODUCT, WEIGHTS + 2 * BORDER),
-        (CASE, "inference", PRODUCT, WEIGHTS + 2 * BORDER),
-        # reads weights, input and upstream gradient; writes gradients of weights and input
-        (CASE, "backward", 2 * PRODUCT, WEIGHTS + 2 * BORDER + WEIGHTS + BORDER),
-        (CASE, "step", 3 * PRODUCT, 3 * WEIGHTS + 5 * BORDER),
-        # without an input gradient one product less, and the weights are not read
-        (changed(input_grad=False), "backward", PRODUCT, 2 * BORDER + WEIGHTS),
-        (changed(layers=3), "forward", 3 * PRODUCT, 3 * WEIGHTS + 2 * BORDER),
-        (changed(layers=3), "backward", 6 * PRODUCT, 3 * WEIGHTS + 2 * BORDER + 3 * WEIGHTS + BORDER),
-        (changed(layers=3, input_grad=False), "backward", 5 * PRODUCT, 3 * WEIGHTS + 2 * BORDER + 3 * WEIGHTS),
-        (changed(precision="bf16"), "forward", PRODUCT, (WEIGHTS + 2 * BORDER) / 2),
-        (changed(workload="lif"), "forward", 0, 2 * BORDER),
-        (changed(workload="lif"), "backward", 0, 3 * BORDER),
-        (changed(workload="lif"), "step", 0, 5 * BORDER),
-    ],
-)
-def test_work_that_nothing_can_avoid(case, phase, flops, moved):
-    assert mandatory(case, network_of(case), phase) == Work(flops, moved)
-
-
-def conv(kernel, stride):
-    return Network((2, 9, 11), (Node("conv1", "conv", (INPUT,), {"outputs": 4, "kernel": kernel, "stride": stride}),))
-
-
-@pytest.mark.parametrize(("kernel", "stride", "pixels", "savings"), [(3, 1, 7 * 9, 4), (3, 2, 4 * 5, 1), (5, 1, 5 * 7, 1)])
-def test_a_convolution_that_winograd_can_do_counts_a_quarter(kernel, stride, pixels, savings):
-    """A direct 3×3 convolution of stride 1 is no lower bound: a floor of its flops would refuse true times."""
-    case, network = CASE, conv(kernel, stride)
-    direct = 2 * (7 * 3 * pixels) * (2 * kernel**2) * 4
-    assert products(case, network)["conv1"].flops == direct / savings
-    moved = 4 * (7 * 3 * (2 * 9 * 11 + 4 * pixels) + 4 * 2 * kernel**2)
-    assert mandatory(case, network, "forward") == Work(direct / savings, moved)
-
-
-def test_of_a_network_only_weights_and_the_outer_borders_are_moved():
-    case = changed(workload="contract")
-    weights = 4 * 2 * 9 + 4 * 4 * 9 + 7 * 4 * 5 * 6
-    given, handed_out = 7 * 3 * 2 * 9 * 11, 1 * 3 * 7
-    assert mandatory(case, network_of(case), "forward").bytes == 4 * (weights + given + handed_out)
-    assert mandatory(case, network_of(case), "backward").bytes == 4 * (2 * weights + 2 * given + handed_out)
-
-
-def test_a_recurrent_linear_has_no_product_at_the_first_step():
-    case = changed(workload="recurrent")
-    assert products(case, network_of(case))["neuron1"].flops == 2 * 6 * 3 * 11 * 11
+NETWORK, HALF = network_of(CASE), {INPUT: 0.5}
+WORK = mandatory(CASE, NETWORK, "forward", HALF)
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def test_the_floor_is_the_slower_of_the_two_ceilings():
-    assert floor(CASE, network_of(CASE), "forward", Ceilings(flops=PRODUCT, bytes=1e12)) == 1.0
-    assert floor(CASE, network_of(CASE), "forward", Ceilings(flops=1e12, bytes=WEIGHTS + 2 * BORDER)) == 1.0
-    alone = changed(workload="lif")
-    assert floor(alone, network_of(alone), "forward", Ceilings(flops=float("inf"), bytes=2 * BORDER)) == 1.0
+    assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: 1e12}, {"fp32": WORK.flops}), HALF) == 1.0
+    assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: WORK.bytes}, {"fp32": 1e12}), HALF) == 1.0
+    assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: WORK.bytes}, {}), HALF) == 1.0
+    assert floor(CASE, NETWORK, "forward", Ceilings({}, {}), HALF) == 0.0
+
+
+def test_the_fastest_format_counts():
+    assert Ceilings({}, {"fp32": 2.0, "bf16": 3.0, "fp16": 1.0}).flops == 3.0
+
+
+def test_bytes_move_no_faster_than_those_that_fit_the_same_cache():
+    rates = Ceilings({8 * KIB: 9.0, MIB: 7.0, 4 * MIB: 5.0, 16 * MIB: 6.0}, {})
+    assert rates.bytes(0) == rates.bytes(64 * KIB - 1) == 9.0
+    assert rates.bytes(64 * KIB) == rates.bytes(7.9 * MIB) == 7.0
+    assert rates.bytes(8 * MIB) == 6.0, "a rate that a larger copy has, a smaller one can have too"
+    assert rates.bytes(10_000 * MIB) == 9.0, "where no copy was large enough the best one counts"
+
+
+@given(st.floats(0, 1e15))
+def test_the_copy_that_stands_for_some_bytes_is_no_larger(moved):
+    size = copied(moved)
+    assert 8 * KIB <= size <= 2048 * MIB
+    assert size == 8 * KIB or size <= moved
+    assert size == 2048 * MIB or 2 * size > moved
+
+
+positive = st.floats(1.0, 1e15)
+rates_of_a_device = st.builds(
+    Ceilings,
+    st.dictionaries(st.integers(13, 31).map(lambda k: 1 << k), positive, max_size=5),
+    st.dictionaries(st.sampled_from(["fp32", "bf16", "fp16"]), positive, max_size=3),
+)
+
+
+@given(rates_of_a_device, rates_of_a_device, st.sampled_from(["forward", "backward", "step", "inference"]))
+def test_more_measurements_never_raise_a_floor_that_rests_on_some(one, other, phase):
+    if not one.copies or not one.products:
+        return
+    merged = Ceilings(
+        {size: max(each.copies.get(size, 0) for each in (one, other)) for size in {**one.copies, **other.copies}},
+        {name: max(each.products.get(name, 0) for each in (one, other)) for name in {**one.products, **other.products}},
+    )
+    assert floor(CASE, NETWORK, phase, merged, HALF) <= floor(CASE, NETWORK, phase, one, HALF)
+
+
+def test_rates_go_through_a_file():
+    rates = Ceilings({MIB: 9e9, 8 * KIB: 2e10}, {"fp32": 3e10})
+    assert rates.as_dict() == {"copy_bytes_per_s": {"1048576": 9e9, "8192": 2e10}, "matmul_flops_per_s": {"fp32": 3e10}}
+    assert Ceilings.from_dict(rates.as_dict()) == rates
 
 
 @pytest.mark.parametrize(("device", "allowed"), [("cpu", 0.5), ("cuda", 0.9), ("cuda:1", 0.9)])
 def test_a_time_below_the_floor_is_refused(device, allowed):
-    case = changed(device=device)
+    case = replace(CASE, device=device)
     assert implausible(case, allowed * 1.001, 1.0) is None
     assert f"below {allowed} of the floor" in implausible(case, allowed * 0.999, 1.0)
 
 
-class Ticks:
-    """A clock that moves a microsecond at every look."""
-
-    def __init__(self):
-        self.looks = 0
-
-    def perf_counter(self):
-        self.looks += 1
-        return self.looks * 1e-6
+def test_every_phase_is_judged_by_its_own_floor():
+    rates = Ceilings({}, {"fp32": WORK.flops})
+    judged = judge_times(CASE, NETWORK, rates, HALF, {"forward": 0.6, "step": 0.6})
+    assert (judged["forward"].floor_s, judged["forward"].reason) == (1.0, None)
+    assert judged["step"].floor_s == 4.0
+    assert judged["step"].reason.startswith("6.000e-01 s is below 0.5 of the floor of 4.000e+00 s")
 
 
-def test_a_ceiling_is_the_best_of_many_calls_after_one_that_warms_up(monkeypatch):
-    monkeypatch.setattr(ceilings, "time", Ticks())
-    calls, begun = [], time.process_time()
-    assert ceilings.best_seconds(lambda: calls.append(None), 5) == pytest.approx(1e-6)
-    assert len(calls) == pytest.approx(1 + ceilings.LEAST_SECONDS / 1e-6, rel=0.01)
-    assert time.process_time() - begun < 1, "looking at the clock must not cost more than what is timed"
+def test_a_program_that_leaves_out_the_products_of_zeros_is_not_refused():
+    """It takes a tenth of the time that the full product takes at the device's best."""
+    dense = floor(CASE, NETWORK, "forward", Ceilings({}, {"fp32": 1e9}), {INPUT: 1.0})
+    sparse = judge_times(CASE, NETWORK, Ceilings({}, {"fp32": 1e9}), {INPUT: 0.1}, {"forward": dense / 10})
+    assert sparse["forward"].reason is None
+    assert judge_times(CASE, NETWORK, Ceilings({}, {"fp32": 1e9}), {INPUT: 1.0}, {"forward": dense / 10})["forward"].reason
+
+
+def test_the_share_of_spikes_is_the_least_that_is_known():
+    inputs = [np.array([0, 1, 1, 0], np.float32), np.array([0, 3, 0, 0], np.float32)]
+    case = replace(CASE, layers=2, neuron=NeuronSpec(max_spikes=4))
+    shares = nonzero_shares(network_of(case), inputs, {"neuron1": 0.2})
+    assert shares == {INPUT: 0.25, "neuron1": 0.05}, "a mean of 0.2 spikes may be 4 spikes in every twentieth number"

@@ -1,22 +1,27 @@
 """What is timed is judged: spikes and gradients of every phase, on values that no adapter could foresee."""
 
 import tomllib
+from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from support.expected import adapter_of
 from support.networks import network_of
 from support.paths import WRONG
-from support.proofs import loaded
+from support.proofs import loaded, problem_of
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.measure.phases import Phases
+from snnbench.proof import oracle
+from snnbench.proof.judge import Call
 from snnbench.proof.limits import limits_of
-from snnbench.proof.recheck import recheck
+from snnbench.proof.recheck import judge_inference, recheck
 
-TIMED = tomllib.loads((WRONG / "faults.toml").read_text())["timed"]
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
+TIMED = [(fault, words, layers) for layers, key in ((1, "timed"), (2, "timed_stacks")) for fault, words in TABLE[key].items()]
 ODD = {"neurons": 97, "time_steps": 37, "batch": 3}
 
 
@@ -33,12 +38,12 @@ def rechecked(adapter, case, name, calls=41):
     return recheck(program, problem, phases, name, result, limits_of(case, network_of(case))).get("reason", "")
 
 
-@pytest.mark.parametrize("fault", TIMED)
-def test_what_is_wrong_in_timed_calls_alone_is_named(fault):
-    adapter = registry.load(f"{WRONG / 'timed.py'}:{fault}")
-    phase, words = TIMED[fault].split(": ", 1)
+@pytest.mark.parametrize(("fault", "said", "layers"), TIMED, ids=[fault for fault, *_ in TIMED])
+def test_what_is_wrong_in_timed_calls_alone_is_named(fault, said, layers):
+    adapter = registry.load(f"{WRONG / fault}")
+    phase, words = said.split(": ", 1)
     try:
-        reason = rechecked(adapter, Case(adapter.name, **ODD), phase)
+        reason = rechecked(adapter, Case(adapter.name, layers=layers, **ODD), phase)
     except TypeError as error:
         reason = str(error)
     assert words in reason
@@ -61,3 +66,26 @@ def test_right_calls_pass(framework, neuron, phase):
         adapter = adapter_of(framework)
         if not adapter.refuses(case, network_of(case)):
             assert rechecked(adapter, case, phase, calls=2) == "", more
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_from_nothing_else(precision):
+    """Decisions of the first layer within 1e-4 of the threshold go the other way; then 1 % of the last spikes, anywhere."""
+    case = Case("any", precision=precision, layers=3, neurons=97, time_steps=101, batch=5)
+    problem = problem_of(case)
+    network, limits = problem.network, limits_of(case, problem.network)
+
+    def call(**how):
+        spikes = oracle.forward(network, problem.parameters, problem.input, **how).spikes
+        return Call(problem.input, {name: array.astype(np.float32) for name, array in spikes.items()})
+
+    forward = call()
+    near = {"neuron1": 1e-4, "neuron2": 0.0, "neuron3": 0.0}
+    wider = {name: replace(limit, distance=max(limit.distance, near["neuron1"])) for name, limit in limits.items()}
+    last = call(contrary=near).spikes[problem.last]
+    assert 0 < (last != forward.spikes[problem.last]).mean() < 0.05
+    assert judge_inference(problem, Call(problem.input, {problem.last: last}), forward, wider) == ""
+    scattered = np.random.default_rng(5).random(last.shape) < 0.01
+    wrong = np.where(scattered, 1 - forward.spikes[problem.last], forward.spikes[problem.last])
+    reason = judge_inference(problem, Call(problem.input, {problem.last: wrong}), forward, wider)
+    assert "of the decisions in layer 3 are wrong" in reason

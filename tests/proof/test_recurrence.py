@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.autograd import loop
 
 from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
-from snnbench.proof.recurrence import fires, run, run_backward
+from snnbench.proof.recurrence import contrary_to, fires, from_threshold, run, run_backward
 
 SIZES = (37, 3, 97)
 
@@ -74,6 +74,16 @@ def test_a_potential_on_the_threshold_fires_and_counts_are_clipped():
     v = np.array([0.999, 1.0, 2.0, 3.5, -4.0])
     assert fires(NeuronSpec(), v).tolist() == [0, 1, 1, 1, 0]
     assert fires(NeuronSpec(max_spikes=2), v).tolist() == [0, 1, 2, 2, 0]
+
+
+def test_contrary_decisions_are_other_ones_near_a_threshold_alone():
+    v = np.array([-4.0, 0.98, 0.999, 1.0, 1.001, 1.02, 1.999, 2.0, 3.5])
+    assert contrary_to(NeuronSpec(), v, 0.01).tolist() == [0, 0, 1, 0, 0, 1, 1, 1, 1]
+    assert contrary_to(NeuronSpec(max_spikes=2), v, 0.01).tolist() == [0, 0, 1, 0, 0, 1, 2, 1, 2]
+    currents = random_currents(7)
+    np.testing.assert_array_equal(run(NeuronSpec(), currents, contrary=0.0)[1], run(NeuronSpec(), currents)[1])
+    v, spikes = run(NeuronSpec(), currents, contrary=0.1)
+    np.testing.assert_array_equal(spikes != fires(NeuronSpec(), v), from_threshold(NeuronSpec(), v) <= 0.1)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -14,7 +14,7 @@ from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
-TIMED = [f"timed.py:{name}" for name in TABLE["timed"]]
+TIMED = [*TABLE["timed"], *TABLE["timed_stacks"]]
 """Tried in tests/proof/test_recheck.py."""
 NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
 """Tried in tests/adapters/test_networks.py."""

@@ -5,10 +5,11 @@ from .figure import Figure, by_phase, panel_of
 from .spec import COLOUR_AND_SHAPE, SECONDS, TIME, Spec, beside, calculated, dots, hint, limit, log_axis, rows_of_dots, text_of
 
 TEXT = (
-    "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate that "
-    "any framework reached here right after its own samples, in the fastest number format: nobody can be faster, and rows that "
-    "are exact to fp32 cannot come near it where short formats are much faster. Where the machine was faster during the samples "
-    "there is more than 100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused as implausible."
+    "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate "
+    "measured here, in the fastest number format. Products with zeros count nothing: nobody can be faster, and a dense product "
+    "of spikes, or one that is exact to fp32 where short formats are much faster, cannot come near it. Where the machine was "
+    "faster during the samples there is more than 100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused as "
+    "implausible."
 )
 
 

@@ -7,12 +7,13 @@ from support.neurons import SPEC, Network, options
 from support.slow import representatives
 
 from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
 from snnbench.kernels.lif import autograd, backends, contract, lif
 from snnbench.kernels.lif.cpu import launch
 from snnbench.kernels.lif.operator import NeuronOptions, lif_backward_op, lif_op
-from snnbench.measure.floor import mandatory
+from snnbench.measure.work import mandatory
 
 
 def currents_of(*shape, **options):
@@ -159,7 +160,7 @@ def test_only_currents_and_checkpoints_are_kept():
     assert saved_bytes(lambda: normalised(x)) == 4 * x.numel() + 3 * 4 * 3 * 97 + 4 * 4 * 97
 
 
-def test_floors_are_the_bytes_that_the_kernels_are_given(monkeypatch):
+def test_the_kernels_are_given_each_array_once_and_no_less_than_what_is_mandatory(monkeypatch):
     seen = []
 
     def note(call):
@@ -173,8 +174,10 @@ def test_floors_are_the_bytes_that_the_kernels_are_given(monkeypatch):
     x = currents_of(70, 3, 97)
     lif(x, backend="cpp").spikes.backward(torch.ones(70, 3, 97))
     case = Case("any", workload="lif", time_steps=70, batch=3, neurons=97)
-    checkpoints = 3 * (3 * 97) * 4
-    assert seen == [mandatory(case, network_of(case), phase).bytes + checkpoints for phase in ("forward", "backward")]
+    checkpoints, border = 3 * (3 * 97) * 4, 4 * x.numel()
+    assert seen == [2 * border + checkpoints, 3 * border + checkpoints]
+    least = [mandatory(case, network_of(case), phase, {INPUT: 1.0}).bytes for phase in ("forward", "backward")]
+    assert least == [border + border / 4, 2 * border + border / 2], "spikes and their gradients could be shorter than float32"
 
 
 def test_an_expanded_gradient_is_read_in_place(monkeypatch):

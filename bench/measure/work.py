@@ -1,0 +1,187 @@
+"""The work that no program can avoid in a phase: products of matrices, and arrays that must be read or written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.spec import NeuronSpec
+
+BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 4}
+"""Bytes of a number in parameters and at the input of a network."""
+SPIKE, EVENT, UPSTREAM = 1, 1 / 8, 2
+"""Bytes at least of a spike handed out (an array of bool), of one that a program keeps for itself (a bit), and of the gradient of
+one, which has the format of the spikes handed out."""
+WINOGRAD = 4
+"""How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
+NEVER_ZERO = ("superspike", "atan", "straight-through")
+"""Surrogates whose derivative float32 never rounds to zero: gradients behind them are dense."""
+DEPENDS_ON_POTENTIAL = ("superspike", "atan", "sigmoid", "exponential")
+"""Surrogates whose derivative has a value of its own at every potential; of the others a few bits tell it."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Floating-point operations of matrix products, and bytes, each array read or written once. The neuron's own arithmetic (a
+    few operations for each element) is left out, because memory takes longer on every machine."""
+
+    flops: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Product:
+    """The matrix product (rows × inner) · (inner × outer) of a node, computed directly. `inside` is the share of its
+    multiplications that padding leaves, `savings` by how much an algorithm can do with fewer."""
+
+    rows: int
+    inner: int
+    outer: int
+    inside: float = 1.0
+    savings: int = 1
+
+    def flops(self, share: float) -> float:
+        """Operations that a share of values other than zero leaves. An addition counts as much as a multiplication and an
+        addition, because it takes the place of both in a device."""
+        return 2.0 * self.rows * self.inner * self.outer * min(self.inside * share, 1 / self.savings)
+
+
+def products(case: Case, network: Network) -> dict[str, Product]:
+    """The product of every linear, conv and recurrent neuron; their backward has two more of the same size."""
+    return {
+        node.name: _product(case, network, node)
+        for node in network.nodes
+        if node.kind in ("linear", "conv") or node.options.get("recurrent")
+    }
+
+
+def _product(case: Case, network: Network, node: Node) -> Product:
+    parameters, steps = network.parameters[node.name], network.steps(node.name, case.time_steps)
+    outer, *inner = parameters["recurrent" if node.kind == "neuron" else "weight"]
+    if node.kind == "neuron":
+        return Product((steps - 1) * case.batch, prod(inner), outer)  # nothing feeds back into the first step
+    rows = steps * case.batch * prod(network.shapes[node.name][1:])
+    if node.kind == "linear":
+        return Product(rows, prod(inner), outer)
+    sides = zip(network.shapes[node.inputs[0]][1:], network.shapes[node.name][1:], strict=True)
+    inside = prod(_inside(side, places, node.options) for side, places in sides)
+    winograd = (node.options["kernel"], node.options["stride"]) == (3, 1)
+    return Product(rows, prod(inner), outer, inside, WINOGRAD if winograd else 1)
+
+
+def _inside(side: int, places: int, options: Mapping[str, int]) -> float:
+    """The share of a kernel's taps that lie inside an image, over all places along one side."""
+    kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
+    taps = (place * stride + tap - padding for place in range(places) for tap in range(kernel))
+    return sum(0 <= tap < side for tap in taps) / (places * kernel)
+
+
+def mandatory(case: Case, network: Network, phase: str, nonzero: Mapping[str, float]) -> Work:
+    """Work of one call of `phase`. `nonzero` has the share of values other than zero of the input and of every neuron's spikes,
+    by name (INPUT for the input): only their products are needed. Where it is unknown how many are zero, nothing counts: at a
+    missing name, behind pools and sums, and for gradients behind a surrogate that is zero somewhere.
+
+    What is between nodes could stay on chip, so that only weights and the outer borders are moved.
+    """
+    forward, backward = _flops(case, network, nonzero)
+    flops = {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
+    return Work(flops, _bytes(case, network, phase, nonzero))
+
+
+def _flops(case: Case, network: Network, nonzero: Mapping[str, float]) -> tuple[float, float]:
+    """Operations of forward and of backward."""
+    forward = backward = 0.0
+    for name, product in products(case, network).items():
+        node = network.node(name)
+        below = name if node.kind == "neuron" else _source(network, node)
+        share = 1.0 if below and below != INPUT and network.node(below).options["potentials"] else nonzero.get(below or "", 0.0)
+        reader = node if node.kind == "neuron" else _reader(network, node)
+        if reader:
+            forward += product.flops(share)
+        if reader and _passes_all(reader) and _reached(network, reader):
+            asked = case.input_grad if below == INPUT else below is not None and _passes_all(network.node(below))
+            backward += product.flops(share) + (product.flops(1.0) if asked else 0.0)
+    return forward, backward
+
+
+def _source(network: Network, node: Node) -> str | None:
+    """The neuron, or INPUT, whose values a node reads as they are; None if something else computes with them before."""
+    name = node.inputs[0]
+    while name != INPUT and network.node(name).kind == "flatten":
+        name = network.node(name).inputs[0]
+    return name if name == INPUT or network.node(name).kind == "neuron" else None
+
+
+def _reader(network: Network, node: Node) -> Node | None:
+    """The neuron that a node's values reach alone and one by one, or the node itself if it is the output. None where they go
+    elsewhere: a sum or mean of products can be had with fewer."""
+    last = node
+    while last.kind != "neuron" and len(readers := network.readers[last.name]) == 1 and readers[0].kind != "add":
+        if readers[0].kind not in ("norm", "flatten", "neuron"):
+            return None
+        (last,) = readers
+    return last if last.kind == "neuron" or last is network.output else None
+
+
+def _passes_all(node: Node) -> bool:
+    """Whether the output or a neuron lets gradients pass at every value."""
+    return node.kind != "neuron" or node.options["potentials"] or _surrogate(node) in NEVER_ZERO
+
+
+def _reached(network: Network, node: Node) -> bool:
+    """Whether a node's value has a gradient everywhere: behind a maximum it has not."""
+    if node is network.output:
+        return True
+    for reader in network.readers[node.name]:
+        spread = reader.kind in ("linear", "conv", "norm", "avg_pool", "mean_time")
+        if spread and reader.options.get("kernel", 1) >= reader.options.get("stride", 1):
+            return True
+        if reader.kind in ("flatten", "add") and _reached(network, reader):
+            return True
+    return False
+
+
+def _surrogate(node: Node) -> str | None:
+    """None of a neuron whose equations are not known here."""
+    neuron = node.options["neuron"]
+    return neuron.surrogate if isinstance(neuron, NeuronSpec) else None
+
+
+def _bytes(case: Case, network: Network, phase: str, nonzero: Mapping[str, float]) -> float:
+    """Bytes that one call of `phase` reads and writes, if it keeps what it can on chip and packs what it keeps for itself."""
+    size, short = BYTES[case.precision], _short(case)
+    inputs, outputs = border_sizes(case, network)
+    spikes = network.output.kind == "neuron" and not network.output.options["potentials"]
+    given, handed_out, upstream = size * inputs, outputs * (SPIKE if spikes else short), outputs * (UPSTREAM if spikes else short)
+    weights = sum(prod(shape) for shapes in network.parameters.values() for shape in shapes.values() if len(shape) > 1)
+    if phase in ("forward", "inference"):
+        return size * weights + given + handed_out
+    written = size * weights + given * case.input_grad
+    if phase == "step":
+        return size * weights + given + handed_out + upstream + written
+    # The first layer's input needs no gradient unless the case asks for it.
+    passed_on = any(case.input_grad or INPUT not in network.node(name).inputs for name in products(case, network))
+    return short * weights * passed_on + _kept(case, network, nonzero) * inputs + upstream + written
+
+
+def _short(case: Case) -> int:
+    """Bytes of a number in the format in which a program computes: autocast keeps short copies."""
+    return 2 if case.precision == "amp-bf16" else BYTES[case.precision]
+
+
+def _kept(case: Case, network: Network, nonzero: Mapping[str, float]) -> float:
+    """Bytes of each number of the input that backward cannot do without, however forward packed them."""
+    first, *others = network.readers[INPUT]
+    if others or first.kind not in ("linear", "conv", "neuron"):
+        return 0.0
+    if first.kind == "neuron":
+        return _short(case) * nonzero.get(INPUT, 0.0) if _surrogate(first) in DEPENDS_ON_POTENTIAL else 0.0
+    return EVENT if case.input == "spikes" else _short(case)
+
+
+def border_sizes(case: Case, network: Network) -> tuple[int, int]:
+    """How many numbers the input and the output hold."""
+    features, last = network.shapes, network.output.name
+    steps = network.steps(last, case.time_steps)
+    return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(features[last])
