@@ -221,7 +221,8 @@ class Worker:
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
-            self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], {} if self.case.native else free.rates), timed)
+            rates = {} if self.case.native else free.rates
+            self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], rates), timed)
 
     def _slot(self, sampler: Sampler, name: str, seconds: float, seen: list[float]) -> dict[str, Any]:
         self.emit({"part": name})

@@ -38,9 +38,9 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
     assert takers == {"UnbindBackward0"}
 
 
-def test_13_each_round_of_a_case_is_a_process_of_its_own(snnbench):
+def test_13_each_block_of_a_case_is_a_process_of_its_own(snnbench):
     """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift over a session."""
-    ended = snnbench.run(snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="rounds = 3"))
+    ended = snnbench.run(snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="blocks = 3"))
     processes = {record["facts"]["backend"] for record in ended.records}
     assert len(ended.records) == len(processes) == 3, ended.stderr
 

@@ -26,12 +26,12 @@ def test_doctor_is_one_json_document(snnbench):
 
 def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     grid = 'neurons = [31, 97]\nneuron = ["soft", "soft-undecayed"]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
-    config = snnbench.config(["numpy"], [NUMPY], grid, "rounds = 2")
+    config = snnbench.config(["numpy"], [NUMPY], grid, "blocks = 2")
     before = sorted(snnbench.folder.rglob("*"))
     planned = document(snnbench("plan", "--config", config, "--json"))
     assert sorted(snnbench.folder.rglob("*")) == before
     assert planned["estimate_s"] > 0
-    assert [(c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["rounds_left"]) for c in planned["cases"]] == [
+    assert [(c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["blocks_left"]) for c in planned["cases"]] == [
         (31, "soft", "to do", 2),
         (97, "soft", "to do", 2),
         (31, "soft-undecayed", "unsupported", 0),
@@ -40,7 +40,7 @@ def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     assert "NumPy is offered here" in planned["cases"][-1]["reason"]
     table = snnbench("plan", "--config", config)
     assert table.exit_code == 0
-    assert "4 cases, 2 rounds" in table.stdout
+    assert "4 cases, 2 blocks" in table.stdout
 
 
 def test_init_writes_a_config_that_plan_accepts_and_overwrites_nothing(snnbench):

@@ -1,4 +1,4 @@
-"""Every case has compiler caches of its own: empty in its first round, kept for the others, gone with the run."""
+"""Every case has compiler caches of its own: empty in its first block, kept for the others, gone with the run."""
 
 import json
 import select
@@ -16,11 +16,11 @@ def seen(snnbench):
 
 @pytest.fixture(scope="module")
 def ended(snnbench_module):
-    config = snnbench_module.config(["caching:compile", "caching", "numpy"], ADAPTERS, measure="rounds = 2")
+    config = snnbench_module.config(["caching:compile", "caching", "numpy"], ADAPTERS, measure="blocks = 2")
     return snnbench_module.run(config)
 
 
-def test_the_first_round_is_cold_and_the_next_is_warm(snnbench_module, ended):
+def test_the_first_block_is_cold_and_the_next_is_warm(snnbench_module, ended):
     assert ended.exit_code == 0, ended.stderr
     for variant in ("caching", "caching:compile"):
         assert [state for case, state, _ in seen(snnbench_module) if case == variant] == ["cold"] * 2 + ["warm"] * 2
@@ -40,7 +40,7 @@ def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, 
     assert str(snnbench_module.folder) not in variables, "where the caches lay is nobody's business"
 
 
-def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_round_is_cold(snnbench):
+def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_block_is_cold(snnbench):
     config = snnbench.config(["caching:compile"], ADAPTERS)
     (snnbench.notes / "hold-97").touch()
     process = snnbench.start("run", "--config", config, "--out", snnbench.folder / "out")

@@ -12,11 +12,11 @@ NATIVES = WRONG / "natives.py"
 
 
 def test_a_run_measures_natives_and_ranks_none(snnbench):
-    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure="rounds = 2")
+    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure="blocks = 2")
     ended = snnbench.run(config, "--set", "grid.neuron=native")
     assert ended.exit_code == 0, ended.stderr
     row, other = (next(row for row in ended.rows if row["framework"] == name) for name in ("right-native", "torch"))
-    assert (row["neuron"], row["status"], row["rounds"], row["rank"], row["ratio"]) == ("native", "ok", "2", "", "")
+    assert (row["neuron"], row["status"], row["blocks"], row["rank"], row["ratio"]) == ("native", "ok", "2", "", "")
     assert row["native"] == "Loop(decay=0.8): soft, with gradient, surrogate atan(2)"
     assert (row["output_dtype"], row["state_dtype"]) == ("float32", "float32")
     assert 0.02 <= float(row["firing_rate"]) <= 1 and float(row["input_scale"]) == 1

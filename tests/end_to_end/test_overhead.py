@@ -47,7 +47,7 @@ def test_the_parent_imports_no_framework():
 
 
 def test_overhead_is_what_no_part_explains_and_stands_beside_the_null_probe(snnbench):
-    ended = snnbench.run(snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"], measure="rounds = 2"))
+    ended = snnbench.run(snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"], measure="blocks = 2"))
     assert len(ended.records) == 2
     for record in ended.records:
         parts = sum(part["seconds"] or 0 for part in record["parts"].values())

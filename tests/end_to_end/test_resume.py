@@ -79,7 +79,7 @@ def started(snnbench, config, *arguments):
 
 
 def test_killed_again_and_again_a_run_loses_nothing(snnbench):
-    config = snnbench.config(["held"], ADAPTERS, SIZES, "rounds = 2")
+    config = snnbench.config(["held"], ADAPTERS, SIZES, "blocks = 2")
     folder, records = snnbench.folder / "out", {}
     arguments = ["run", "--config", config, "--out", folder]
     for count in (0, 1, 3):
@@ -97,8 +97,8 @@ def test_killed_again_and_again_a_run_loses_nothing(snnbench):
     now = written(folder)
     assert len(now) == 4
     assert {name: now[name] for name in records} == records
-    assert {(r["case"]["neurons"], r["round"], r["status"]) for r in ended.records} == {
-        (size, round, "ok") for size in (41, 97) for round in (0, 1)
+    assert {(r["case"]["neurons"], r["block"], r["status"]) for r in ended.records} == {
+        (size, block, "ok") for size in (41, 97) for block in (0, 1)
     }
     assert not leftovers(folder)
     assert len(ended.rows) == 2
@@ -163,8 +163,8 @@ def test_two_runs_into_one_folder_do_not_measure_each_other(snnbench, held):
 
 @pytest.fixture(scope="module")
 def measured(snnbench_module):
-    """One case in two rounds, done."""
-    config = snnbench_module.config(["held"], ADAPTERS, measure="rounds = 2")
+    """One case in two blocks, done."""
+    config = snnbench_module.config(["held"], ADAPTERS, measure="blocks = 2")
     ended = snnbench_module.run(config)
     assert ended.exit_code == 0, ended.stderr
     return config, ended.folder
@@ -180,7 +180,7 @@ def finished(snnbench, measured):
 
 def states(snnbench, config, *arguments):
     planned = json.loads(snnbench("plan", "--config", config, "--out", snnbench.folder / "out", "--json", *arguments).stdout)
-    return [(case["state"], case["rounds_left"]) for case in planned["cases"]]
+    return [(case["state"], case["blocks_left"]) for case in planned["cases"]]
 
 
 def test_what_is_done_is_kept(snnbench, finished):
@@ -191,20 +191,20 @@ def test_what_is_done_is_kept(snnbench, finished):
     assert "kept, ok" in again.stderr
 
 
-def test_more_rounds_measure_only_the_new_ones(snnbench, finished):
+def test_more_blocks_measure_only_the_new_ones(snnbench, finished):
     config, before = finished
-    more = ["--set", "measure.rounds=3"]
+    more = ["--set", "measure.blocks=3"]
     assert states(snnbench, config, *more) == [("to do", 1)]
     again = snnbench.run(config, *more)
     now = written(again.folder)
     assert {name: now[name] for name in before} == before
-    assert sorted(record["round"] for record in again.records) == [0, 1, 2]
-    assert [row["rounds"] for row in again.rows] == ["3"]
+    assert sorted(record["block"] for record in again.records) == [0, 1, 2]
+    assert [row["blocks"] for row in again.rows] == ["3"]
 
 
 def test_another_way_of_measuring_measures_again(snnbench, finished):
     config, before = finished
-    other = ["--set", "measure.rel_ci=0.02", "--set", "measure.rounds=1"]
+    other = ["--set", "measure.slot=6ms", "--set", "measure.blocks=1"]
     assert states(snnbench, config, *other) == [("to do", 1)]
     again = snnbench.run(config, *other)
     now = written(again.folder)
@@ -260,7 +260,7 @@ def test_a_damaged_record_is_measured_again_and_nothing_else(snnbench, finished)
 
 
 def damaged(snnbench, before, damage):
-    """Damage the record of the second round; its name."""
+    """Damage the record of the second block; its name."""
     name = max(before)
     (snnbench.folder / "out" / "records" / name).write_bytes(damage)
     return name

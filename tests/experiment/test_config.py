@@ -22,7 +22,7 @@ MISTAKES = {
     "unknown key": ('name = "a"\nsede = 1', ["sede", "did you mean 'seed'", "the top level"]),
     "unknown table": ('name = "a"\n[gird]\nbatch = [1]', ["gird", "did you mean 'grid'"]),
     "unknown key in grid": ('name = "a"\n[grid]\nneuron_count = [1]', ["grid.neuron_count", "did you mean", "[grid] has"]),
-    "unknown key in measure": ('name = "a"\n[measure]\nround = 1', ["measure.round", "did you mean 'rounds'", "[measure] has"]),
+    "unknown key in measure": ('name = "a"\n[measure]\nblock = 1', ["measure.block", "did you mean 'blocks'", "[measure] has"]),
     "no name": ("seed = 1", ["name", "is missing"]),
     "name with a slash": ('name = "a/b"', ["name = 'a/b'", "letters, digits"]),
     "name of the parent folder": ('name = ".."', ["name = '..'", "letters, digits"]),
@@ -64,8 +64,8 @@ MISTAKES = {
     "duration is zero": ('name = "a"\n[measure]\nbudget = "0s"', ["measure.budget = '0s'", "'60s'"]),
     "size without unit": ('name = "a"\n[measure]\nhost_memory = "16"', ["measure.host_memory = '16'", "'16GiB'"]),
     "size with unknown unit": ('name = "a"\n[measure]\nhost_memory = "16 gigs"', ["measure.host_memory = '16 gigs'", "'16GiB'"]),
-    "no rounds": ('name = "a"\n[measure]\nrounds = 0', ["measure.rounds = 0", "above 0"]),
-    "interval too wide": ('name = "a"\n[measure]\nrel_ci = 1.5', ["measure.rel_ci = 1.5", "below 1"]),
+    "no blocks": ('name = "a"\n[measure]\nblocks = 0', ["measure.blocks = 0", "above 0"]),
+    "no passes": ('name = "a"\n[measure]\npasses = 0', ["measure.passes = 0", "above 0"]),
     "threads": ('name = "a"\n[measure]\nthreads = -1', ["measure.threads = -1", "at least 0"]),
     "exclude is unknown": ('name = "a"\nexclude = [{ neurns = 4 }]', ["exclude", "'neurns'", "did you mean 'neurons'"]),
     "exclude has an unknown neuron": (
@@ -178,7 +178,8 @@ def test_defaults_are_the_design_s(tmp_path):
     path.write_text('name = "a"')
     experiment = load_config(path)
     assert experiment.grid.neuron == [NEURONS["soft"]]
-    assert (experiment.measure.rounds, experiment.measure.rel_ci, experiment.measure.budget) == (3, 0.01, 60.0)
+    measure = experiment.measure
+    assert (measure.blocks, measure.most_blocks, measure.passes, measure.slot, measure.budget) == (3, 10, 10, 0.08, 30.0)
     assert (experiment.measure.timeout, experiment.measure.host_memory, experiment.measure.threads) == (600.0, 16 * 2**30, 0)
 
 
@@ -242,4 +243,4 @@ def test_the_schema_takes_texts_where_configs_have_them():
     neuron = definitions["Grid"]["properties"]["neuron"]["items"]["anyOf"]
     assert {"enum": [*NEURONS, "native"], "type": "string"} in neuron
     measure = definitions["Measure"]["properties"]
-    assert [measure[key]["type"] for key in ("budget", "timeout", "host_memory")] == ["string"] * 3
+    assert [measure[key]["type"] for key in ("slot", "timeout", "host_memory")] == ["string"] * 3

@@ -9,7 +9,7 @@ from snnbench.adapters.base.case import Case
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment
 from snnbench.experiment.grid import expand, resolve_framework, select
-from snnbench.experiment.order import estimate_seconds, order
+from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
 from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
@@ -108,16 +108,21 @@ def test_a_wrong_selection_is_named(expression):
         select([Case("torch")], expression)
 
 
-def test_every_round_holds_every_case_in_an_order_of_its_own():
-    all_of_them = cases(grid={"framework": ["all"], "neurons": [31, 97, 197]})
-    pairs = order(all_of_them, 3, seed=5)
-    rounds = [[case.id for round, case in pairs if round == wanted] for wanted in range(3)]
-    assert [round for round, _ in pairs] == [0] * 9 + [1] * 9 + [2] * 9
-    assert all(sorted(ids) == sorted(case.id for case in all_of_them) for ids in rounds)
-    assert len({tuple(ids) for ids in rounds}) == 3
-    assert order(all_of_them, 3, seed=5) == pairs
-    assert order(all_of_them, 3, seed=6) != pairs
-    assert order(all_of_them, 2, seed=5) == pairs[:18], "more rounds must leave the earlier ones as they are"
+def test_what_differs_in_its_framework_only_is_one_group():
+    all_of_them = cases(grid={"framework": ["all"], "neurons": [31, 97, 197], "neuron": ["soft", "hard"]})
+    groups = comparison_groups(all_of_them)
+    assert sorted(case.id for group in groups for case in group) == sorted(case.id for case in all_of_them)
+    assert len(groups) == 6
+    for group in groups:
+        assert len({replace(case, framework="", construction="", mode="") for case in group}) == 1
+
+
+def test_every_block_has_an_order_of_its_own():
+    items = list(range(9))
+    blocks = [shuffled(items, 5, block) for block in range(3)]
+    assert all(sorted(block) == items for block in blocks)
+    assert len({tuple(block) for block in blocks}) == 3
+    assert shuffled(items, 5, 1) == blocks[1] != shuffled(items, 6, 1)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +187,6 @@ def test_a_case_without_some_axes_is_dominated_along_the_others():
     assert reason == "the smaller case N=256 T=50 B=3 ended as timeout"
 
 
-def test_an_estimate_grows_with_rounds_and_budget():
+def test_an_estimate_grows_with_blocks_and_slots():
     case = Case("torch")
     assert estimate_seconds(case, 2, 10.0) > estimate_seconds(case, 1, 10.0) > estimate_seconds(case, 1, 1.0) > 1.0

@@ -20,7 +20,7 @@ PLANNED = PlannedCase(
     AdapterInfo("a:B", "torch", source_sha256="c" * 64),
     Home(FACTS, LocalExecutor()),
 )
-MEASURE = Measure(rounds=3)
+MEASURE = Measure(blocks=3)
 
 
 @pytest.fixture
@@ -33,21 +33,21 @@ def done_in(folder, measure=MEASURE, machine="m1") -> Done:
 
 
 def write(folder, *statuses):
-    """Records of the first rounds, as the run that PLANNED and MEASURE describe would write them."""
+    """Records of the first blocks, as the run that PLANNED and MEASURE describe would write them."""
     key = done_in(folder).key(PLANNED)
-    for round, status in enumerate(statuses):
-        folder.write_record(synthetic.record(status=status, round=round).model_copy(update={"done_key": key}))
+    for block, status in enumerate(statuses):
+        folder.write_record(synthetic.record(status=status, block=block).model_copy(update={"done_key": key}))
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_failure_is_tried_again_and_a_finding_is_not(folder, status):
     write(folder, status)
-    results = [done_in(folder).result(PLANNED, round) for round in (0, 1)]
+    results = [done_in(folder).result(PLANNED, block) for block in (0, 1)]
     assert [result is not None for result in results] == [status not in RETRIED, False]
 
 
 @pytest.mark.parametrize(
-    ("statuses", "state", "rounds"),
+    ("statuses", "state", "blocks"),
     [
         ([], "to do", 3),
         (["ok"], "to do", 2),
@@ -58,19 +58,19 @@ def test_a_failure_is_tried_again_and_a_finding_is_not(folder, status):
         (["crash"], "to do", 3),
     ],
 )
-def test_what_is_left_of_a_case(folder, statuses, state, rounds):
+def test_what_is_left_of_a_case(folder, statuses, state, blocks):
     write(folder, *statuses)
     left = done_in(folder).left(PLANNED)
-    assert (left.state, left.rounds, left.seconds > 0) == (state, rounds, rounds > 0)
+    assert (left.state, left.blocks, left.seconds > 0) == (state, blocks, blocks > 0)
 
 
 def test_of_a_case_that_cannot_run_nothing_is_left(folder):
     left = done_in(folder).left(replace(PLANNED, status="unsupported", reason="because"))
-    assert (left.state, left.rounds, left.seconds) == ("unsupported", 0, 0.0)
+    assert (left.state, left.blocks, left.seconds) == ("unsupported", 0, 0.0)
 
 
 OTHERS = {
-    "another way of measuring": (PLANNED, Measure(rounds=3, rel_ci=0.02), "m1"),
+    "another way of measuring": (PLANNED, Measure(blocks=3, passes=9), "m1"),
     "another adapter file": (replace(PLANNED, adapter=replace(PLANNED.adapter, source_sha256="d" * 64)), MEASURE, "m1"),
     "other packages": (replace(PLANNED, home=Home({**FACTS, "hash": "f"}, LocalExecutor())), MEASURE, "m1"),
     "an image": (replace(PLANNED, home=Home({**FACTS, "image": {"digest": "i"}}, LocalExecutor())), MEASURE, "m1"),
@@ -82,5 +82,5 @@ OTHERS = {
 def test_what_differs_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
-    assert done_in(folder, measure, machine).left(planned).rounds == 3
-    assert done_in(folder, Measure(rounds=4)).left(PLANNED).rounds == 1, "more rounds measure only the new ones"
+    assert done_in(folder, measure, machine).left(planned).blocks == 3
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).blocks == 1, "more blocks measure only the new ones"

@@ -9,7 +9,7 @@ from snnbench.adapters.base.case import NATIVE, PHASES, Case
 from snnbench.worker.task import Inquiry, Task
 
 CASE = Case("torch", neuron=NATIVE, neurons=97)
-TASK = Task(CASE, "a.py:B", 2, 3, ("forward", "step"), 1.5, 0.05, False, Path("/free.npz"))
+TASK = Task(CASE, "a.py:B", 2, 3, ("forward", "step"), False, Path("/free.npz"))
 INQUIRY = Inquiry(("a.py:B", "b:C"), "own", ("norse:compile", "all"), (CASE, Case("")))
 
 
