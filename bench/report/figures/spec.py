@@ -38,7 +38,8 @@ def calculated(**fields: str) -> list[Spec]:
 
 
 TIME = text_of("seconds", SECONDS)
-TIMED = calculated(time=TIME, interval=f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}")
+INTERVAL = f"isValid(datum.low) ? {text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)} : 'unknown'"
+TIMED = calculated(time=TIME, interval=INTERVAL)
 """A time in words, and transforms that add it and its interval to the data."""
 
 
@@ -107,7 +108,8 @@ def dots(encoding: Spec, where: str = "", **look: Any) -> Spec:
 
 def dots_with_intervals(x: Spec, tooltip: list[Spec]) -> list[Spec]:
     """Layers of a variant's dot and its interval, along the axis `x`."""
-    return [layer("rule", {**span(x), **COLOUR}, strokeWidth=2), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
+    whisker = layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2)
+    return [whisker, dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
 
 
 def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
