@@ -76,8 +76,8 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
     ]
 
 
-def contrasts_with_the_fastest(records: Iterable[Record]) -> list[Array]:
-    """The block contrasts of the step of every case of a comparison group with its fastest, from the records of all of them."""
+def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
+    """The block contrasts of the step of every case of a comparison group with its best, from the records of all of them."""
     by_case: dict[str, list[Record]] = {}
     for record in records:
         if record.timing("step"):
@@ -86,8 +86,8 @@ def contrasts_with_the_fastest(records: Iterable[Record]) -> list[Array]:
     if len(cases) < 2:
         return []
     table = contrasts(cases, "step")
-    fastest, *others = _order(table, medians(levels(cases, "step")))
-    return [table[case, fastest] for case in others]
+    best, *others = _order(table, medians(levels(cases, "step")))
+    return [table[case, best] for case in others]
 
 
 def _order(table: Array, logs: Array) -> list[int]:
@@ -126,10 +126,11 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
 
 
 def _note(cases: Cases, contrasts: list[Array]) -> str:
+    """Why nothing could be decided: no contrast has two blocks."""
     if not contrasts or any(np.isfinite(values).sum() > 1 for values in contrasts):
         return ""
-    blocks = {(record.set, record.block) for records in cases for record in records if record.timing("step")}
-    if len(blocks) == 1:
+    timed = [(record.set, record.block) for records in cases for record in records if record.timing("step")]
+    if len({*timed}) == 1:
         return "one block: not ranked finely"
-    together = any(np.isfinite(values).any() for values in contrasts)
-    return "too many disturbed slots: not ranked finely" if together else "not measured together: not ranked finely"
+    together = len({*timed}) < len(timed)
+    return f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"

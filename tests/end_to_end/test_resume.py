@@ -199,7 +199,7 @@ def test_more_rounds_measure_only_the_new_ones(snnbench, finished):
     now = written(again.folder)
     assert {name: now[name] for name in before} == before
     assert sorted(record["round"] for record in again.records) == [0, 1, 2]
-    assert [row["rounds"] for row in again.rows] == ["3"]
+    assert [row["blocks"] for row in again.rows] == ["3"]
 
 
 def test_another_way_of_measuring_measures_again(snnbench, finished):

@@ -70,7 +70,7 @@ def test_three_parts_merged_are_the_whole(runs):
     assert merged.exit_code == whole.exit_code == 0, merged.stderr
     assert endings(merged.records) == endings(whole.records)
     assert [row["case_id"] for row in merged.rows] != []
-    same = ("case_id", "status", "reason", "proved", "grad_error", "rounds", "environment", "machine")
+    same = ("case_id", "status", "reason", "proved", "grad_error", "blocks", "environment", "machine")
     assert {tuple(row[key] for key in same) for row in merged.rows} == {tuple(row[key] for key in same) for row in whole.rows}
     assert (merged.folder / "experiment.json").read_bytes() == (whole.folder / "experiment.json").read_bytes()
     compared = snnbench("compare", "whole", "merged", "--relative", "--factor", "100")

@@ -54,5 +54,5 @@ def test_a_share_whose_interval_reaches_over_the_limit_that_decided_is_unsure():
     steps = {64: 0.004, 256: 0.004 * 1.599, 1024: 0.004 / 0.499}
     sure = [(point["verdict"], point["unsure"]) for point in launched(steps)]
     assert sure == [("yes", False), ("partly", False), ("no", False)]
-    noisy = {64: 0.004, 256: 0.004 * 1.58, 1024: 0.004 / 0.497}
+    noisy = {64: 0.004, 256: 0.004 * 1.58, 1024: 0.004 / 0.488}
     assert [(point["verdict"], point["unsure"]) for point in launched(noisy, noise=0.03)] == [(word, True) for word, _ in sure]
