@@ -38,7 +38,7 @@ def test_a_short_worker_is_watched_too():
 
 def test_the_monitor_tells_who_else_computed():
     with Monitor(reader_of("cpu")) as monitor:
-        monitor.note_worker(0.0)
+        monitor.note_workers(0.0)
     assert monitor.facts["foreign_cores"] >= 0 and "watched" in monitor.facts
 
 
