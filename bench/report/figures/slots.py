@@ -123,7 +123,11 @@ def _spec() -> Spec:
     }
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
-    kind = {"field": "block", "type": "nominal", "legend": {"orient": "bottom", "title": "block", "symbolSize": 60}}
+    kind = {
+        "field": "block",
+        "type": "nominal",
+        "legend": {"orient": "bottom", "title": "block", "symbolSize": 60, "symbolOpacity": 1},
+    }
     colour = {**kind, "scale": {"domain": "$blocks_shown", "range": "$palette"}}
     shape = {**kind, "scale": {"domain": "$blocks_shown", "range": "$marks"}}
     quartiles = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}

@@ -72,7 +72,7 @@ def nominal(field: str, **more: Any) -> Spec:
 def by_variant(field: str = "variant", **axis: Any) -> Spec:
     """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
     labels = {"labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": "$names_width"}
-    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, **axis})
+    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, "zindex": 0, **axis})
 
 
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
@@ -118,10 +118,10 @@ def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
     return {"data": {"values": data}, **layer("rule", encoding, color="$muted", strokeDash=[4, 3])}
 
 
-def beside(text: str, where: str = "") -> Spec:
+def beside(text: str, where: str = "", **look: Any) -> Spec:
     """A text in the column to the right of the plot."""
     encoding = {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}}
-    return layer("text", encoding, where, align="left", baseline="middle")
+    return layer("text", encoding, where, align="left", baseline="middle", **look)
 
 
 def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:

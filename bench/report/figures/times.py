@@ -60,7 +60,7 @@ def _spec() -> Spec:
         *calculated(ratio="format(datum.quotient, '.2f') + '×'"),
         *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_low) ? {ratio_interval} : ''"),
         *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
-        *calculated(ratio_lines="datum.ratio_interval ? [datum.ratio, datum.ratio_interval] : [datum.ratio]"),
+        *calculated(two_lines="[datum.ratio, datum.ratio_interval]"),
         *TIMED,
     ]
     x = log_axis("seconds", "time per call", SECONDS)
@@ -69,7 +69,8 @@ def _spec() -> Spec:
     layers = [
         layer("rect", ground, "datum.leading", color="$band", opacity=0.7, height={"band": 1}),
         *dots_with_intervals(x, tooltip),
-        beside("ratio_lines"),
+        beside("ratio", "!datum.ratio_interval"),
+        beside("two_lines", "datum.ratio_interval", dy=-6, lineHeight=12),
     ]
     return rows_of_dots(
         layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against", "fastest")]
