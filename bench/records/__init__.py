@@ -1,1 +1,1 @@
-"""Records and the folders that hold them: one JSON file a case and round."""
+"""Records and the folders that hold them: one JSON file a case and block."""

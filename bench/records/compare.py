@@ -59,11 +59,11 @@ def compare(base: list[Row], new: list[Row], factor: float | None = None, relati
     for old, now in pairs:
         comparison.findings += [*_endings(old, now), *_memory(old, now)]
     timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
-    changes = [((old, now), now.step_ratios(old)) for old, now in timed] if same_machine else _relative_changes(timed)
+    changes = [((old, now), *_change(old, now)) for old, now in timed] if same_machine else _relative_changes(timed)
     comparison.timed = len(changes)
     limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
-    for (old, now), change in changes:
-        middle, (low, high) = np.median(change), np.quantile(change, [0.025, 0.975])
+    for (old, now), change, reach in changes:
+        middle, low, high = np.exp([change, change - reach, change + reach])
         if not 1 / limit <= middle <= limit:
             verdict = "ambiguous" if low <= 1 <= high else "worse" if middle > 1 else "better"
             what = "step" if same_machine else "step, relative to the others"
@@ -85,7 +85,7 @@ def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
 
 
 def _step_time(row: Row) -> str:
-    return units.seconds(row.estimates["step"].median)
+    return units.seconds(row.estimates["step"].seconds)
 
 
 def _endings(old: Row, now: Row) -> Iterator[Finding]:
@@ -112,11 +112,19 @@ def _memory(old: Row, now: Row) -> Iterator[Finding]:
             yield _finding(old, f"memory of {phase}", units.size(was), units.size(is_now), verdict)
 
 
-def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], np.ndarray]]:
+def _change(old: Row, now: Row) -> tuple[float, float]:
+    """The log ratio of two step times, and how far its 95 % interval reaches; without the interval of both it has no end."""
+    times = [row.estimates["step"] for row in (old, now)]
+    reaches = [np.log(time.high / time.seconds) if time.high else np.inf for time in times]
+    return float(np.log(times[1].seconds / times[0].seconds)), float(np.hypot(reaches[0], reaches[1]))
+
+
+def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], float, float]]:
     """The same for step times over the geometric mean of their group; groups of one have no ratios."""
-    changes: list[tuple[tuple[Row, Row], np.ndarray]] = []
+    changes: list[tuple[tuple[Row, Row], float, float]] = []
     for group in grouped(pairs, lambda pair: comparison_group(pair[0])[1:]).values():
         if len(group) > 1:
-            drawn = [np.log(now.step_ratios(old)) for old, now in group]
-            changes += [(pair, np.exp(one - np.mean(drawn, axis=0))) for pair, one in zip(group, drawn, strict=True)]
+            found = [_change(old, now) for old, now in group]
+            common = float(np.mean([change for change, _ in found]))
+            changes += [(pair, change - common, reach) for pair, (change, reach) in zip(group, found, strict=True)]
     return changes

@@ -22,16 +22,24 @@ MOST_PRIOR = 4.0
 """Degrees of freedom that the other comparisons' variances may add to a comparison's own."""
 
 
-def block_contrasts(first: Array, second: Array) -> Array:
-    """One log ratio a block, of slots (blocks, passes): the median over the passes in which neither slot was disturbed.
+def medians(values: Array) -> Array:
+    """Along the last axis, of the values that are not NaN; NaN where there are none."""
+    if not values.shape[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    ordered, count = np.sort(values, axis=-1), np.isfinite(values).sum(axis=-1, keepdims=True)
+    middle = [np.take_along_axis(ordered, at, axis=-1)[..., 0] for at in (np.maximum(count - 1, 0) // 2, count // 2)]
+    return np.where(count[..., 0] > 0, (middle[0] + middle[1]) / 2, np.nan)
 
-    A block in which fewer than half of the passes count is NaN.
+
+def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> Array:
+    """Log ratios of slots (…, passes), as NumPy broadcasts them: the median over the passes in which neither was disturbed.
+
+    NaN where these are fewer than half of the passes, or of `timed`, the number in which the two were to be timed.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
-    enough = 2 * np.isfinite(differences).sum(axis=1) >= differences.shape[1]
-    contrasts = np.full(len(differences), np.nan)
-    contrasts[enough] = np.nanmedian(differences[enough], axis=1)
-    return contrasts
+    passes = differences.shape[-1] if timed is None else timed
+    enough = 2 * np.isfinite(differences).sum(axis=-1) >= passes
+    return np.where(enough, medians(differences), np.nan)
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ class Comparison:
 
 def compared(contrasts: Sequence[Array]) -> list[Comparison]:
     """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
-    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval, and p = 1."""
+    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval; p = 1."""
     counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
     reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
@@ -120,17 +128,22 @@ def compared(contrasts: Sequence[Array]) -> list[Comparison]:
     return [Comparison(*map(float, row)) for row in rows]
 
 
-def rank_intervals(count: int, contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
-    """(best, worst) rank of each of `count` cases by the block contrasts of all pairs (first, second), which are one family.
+def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
+    """(slower, faster) of all pairs of cases that surely differ, by the block contrasts of all pairs (first, second).
 
-    A case is surely slower than another if Holm's p is at most FAMILY and they differ by TIE or more.
+    These are one family: Holm's p is at most FAMILY, and the two differ by TIE or more.
     """
+    pairs = zip(contrasts, compared(list(contrasts.values())), strict=True)
+    differing = [(pair, shown) for pair, shown in pairs if shown.p <= FAMILY and abs(shown.estimate) >= TIE]
+    return [pair if shown.estimate > 0 else (pair[1], pair[0]) for pair, shown in differing]
+
+
+def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """(best, worst) rank of each of `count` cases, of which these pairs (slower, faster) surely differ."""
     best, worst = [1] * count, [count] * count
-    for (first, second), comparison in zip(contrasts, compared(list(contrasts.values())), strict=True):
-        if comparison.p <= FAMILY and abs(comparison.estimate) >= TIE:
-            slower, faster = (first, second) if comparison.estimate > 0 else (second, first)
-            best[slower] += 1
-            worst[faster] -= 1
+    for loser, winner in slower:
+        best[loser] += 1
+        worst[winner] -= 1
     return list(zip(best, worst, strict=True))
 
 

@@ -35,9 +35,9 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         merged.unreadable += [*damaged, *no_plan]
         planned |= names
         for record in records:
-            key = (record.case_id, record.round, record.done_key)
+            key = (record.case_id, record.block, record.done_key)
             if key in newest and newest[key] != record:
-                merged.remarks.append(f"{folder}: {record.case_id}, round {record.round}, is there twice: the newest counts")
+                merged.remarks.append(f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts")
             newest[key] = max(newest.get(key, record), record, key=lambda one: (one.started_at, one.attempt))
     for record in newest.values():
         out.write_record(record)

@@ -15,9 +15,10 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Slot(BaseModel):
-    """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and the
-    wall times of some (`samples`), evenly chosen. `began` is `time.perf_counter`, one clock for all processes of a machine;
-    `elapsed` is what the harness saw pass from its order to the answer. `disturbed` says in words what spoilt the slot; None if nothing did."""
+    """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and
+    the wall times of some (`samples`), evenly chosen. `began` is `time.perf_counter`, one clock for all processes of a machine;
+    `elapsed` is what the harness saw pass from its order to the answer. `disturbed` says in words what spoilt the slot; None if
+    nothing did."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     in_pass: int = Field(alias="pass")

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any, TypeVar
-
-import numpy as np
 
 from snnbench.adapters.base.case import PHASES, Case
 
-from ..machine.monitor import slowed
 from ..proof.stages import OWN_SIZE
-from ..stats import Estimate, drift, estimate, outliers, resampled
 from ..status import worst
-from .record import Record
+from .quality import disturbed_share, flags
+from .ranking import Estimate, Standing, estimates, standings
+from .record import Record, Slot
 
 VARIANT = ("framework", "construction", "mode")
 """Fields of a case that say who computes it, and not what."""
@@ -26,20 +24,18 @@ Group = tuple[Any, ...]
 
 @dataclass
 class Row:
-    """All records of one case on one machine, rounds in order."""
+    """All records of one case on one machine, block by block."""
 
     case: Case
     records: list[Record]
-    rank: int | None = None
-    ratio: float | None = None
-    """Step time over the best step time of the same group; None if the row may not be ranked."""
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    """The published time of each phase that has slots."""
+    standing: Standing | None = None
+    """None if the row may not be ranked."""
+    surely_slower: tuple[str, ...] = ()
+    """The framework variants of the same group that are surely slower."""
     floors: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
-
-    @cached_property
-    def estimates(self) -> dict[str, Estimate]:
-        """The published time of each phase that has samples."""
-        return {phase: estimate(rounds) for phase in PHASES if (rounds := self.rounds_of(phase))}
 
     @cached_property
     def axes(self) -> dict[str, Any]:
@@ -49,7 +45,7 @@ class Row:
 
     @property
     def first(self) -> Record:
-        """The record of the round that proved and weighed."""
+        """The record of the block that proved and weighed."""
         return self.records[0]
 
     @property
@@ -80,30 +76,28 @@ class Row:
         return self.sound and not self.case.native
 
     def phase_status(self, phase: str) -> str | None:
-        """The worst of all rounds; None if no round came to the phase."""
+        """The worst of all blocks; None if no block came to the phase."""
         known = [status for record in self.records if phase in record.parts and (status := record.parts[phase].status)]
         return worst(known) if known else None
 
-    def rounds_of(self, phase: str, clock: str = "wall") -> list[list[float]]:
-        """Samples in seconds, one list per round that has them."""
-        return [getattr(samples, clock) for record in self.records if (samples := record.samples(phase))]
-
-    def step_ratios(self, base: "Row") -> np.ndarray:
-        """Bootstrapped ratios of the step time over that of `base`, which is resampled once for all."""
-        ratios: np.ndarray = resampled(self.rounds_of("step"), (0, 0)) / base._resampled_as_base
-        return ratios
-
-    @cached_property
-    def _resampled_as_base(self) -> np.ndarray:
-        return resampled(self.rounds_of("step"), (0, 1))
+    def slots(self, phase: str) -> list[list[Slot]]:
+        """Block by block, of the blocks that have any."""
+        return [timing.slots for record in self.records if (timing := record.timing(phase)) and timing.slots]
 
     def median(self, phase: str, clock: str) -> float | None:
-        """Seconds: the median of the rounds' medians on `clock`, which is wall, enqueue or device."""
-        rounds = [samples for samples in self.rounds_of(phase, clock) if samples]
-        return median(map(median, rounds)) if rounds else None
+        """Seconds on `clock`, which is wall, enqueue or device: as the published time is made, each block's median over the slots
+        that were not disturbed, or over all if each was."""
+        blocks = [[slot for slot in slots if not slot.disturbed] or slots for slots in self.slots(phase)]
+        medians = [median(getattr(slot, clock) for slot in slots) for slots in blocks]
+        return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
+
+    @property
+    def disturbed_share(self) -> float | None:
+        """How many of the step's slots were disturbed; None if there are none."""
+        return disturbed_share(self.records)
 
     def part_seconds(self, name: str) -> float | None:
-        """How long a part of the first round took, the only cold one."""
+        """How long a part of the first block took, the only cold one."""
         part = self.first.parts.get(name)
         return part.seconds if part is not None and part.status == "ok" else None
 
@@ -118,22 +112,13 @@ class Row:
         stages = self.first.proof["stages"] if self.first.proof else []
         return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else {}
 
+    @cached_property
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""
-        steps = [step for record in self.records if (step := record.samples("step"))]
-        samples = [step.wall for step in steps]
         parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
-        monitors = [record.monitor for record in self.records]
-        raised = {
-            "few_samples": any(len(wall) < 7 for wall in samples),
-            "not_converged": any(step.stop_reason != "converged" for step in steps),
-            "drift": any(abs(drift(step.wall, step.at)) > 0.05 for step in steps),
-            "phases_disagree": self.sound and any(part.low > self.estimates["step"].high for part in parts),
-            "outliers": sum(map(outliers, samples)) > 0.1 * sum(map(len, samples)),
-            "shared_cpu": any((monitor.get("foreign_cores") or 0) > 0.25 for monitor in monitors),
-            "throttled": any(slowed(monitor.get("throttle_reasons", 0)) for monitor in monitors),
-        }
-        return [flag for flag, is_raised in raised.items() if is_raised]
+        lows, high = [part.low for part in parts if part.low], self.estimates["step"].high if "step" in self.estimates else None
+        disagree = self.sound and high is not None and max(lows, default=0.0) > high
+        return flags(self.records) + ["phases_disagree"] * disagree
 
 
 def comparison_group(row: Row) -> Group:
@@ -158,11 +143,13 @@ def rows_of(records: list[Record]) -> list[Row]:
     for measured in grouped(records, lambda record: (record.case_id, record.machine["hash"])).values():
         versions = grouped(measured, lambda record: record.done_key).values()
         counted = max(versions, key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
-        counted.sort(key=lambda record: record.round)
+        counted.sort(key=lambda record: (record.block, record.started_at))
         rows.append(Row(counted[0].typed_case, counted))
-    for group in grouped(rows, comparison_group).values():
-        _rank(group)
+    groups = list(grouped(rows, comparison_group).values())
+    for group in groups:
+        _estimate(group)
         _set_floors(group)
+    _rank([[row for row in group if row.rankable] for group in groups])
     return sorted(rows, key=_place)
 
 
@@ -171,10 +158,20 @@ def _phases_to_time(record: Record) -> int:
     return len(record.measure.get("phases", PHASES)) if record.measure.get("timed", True) else 0
 
 
-def _rank(group: list[Row]) -> None:
-    ranked = sorted((row for row in group if row.rankable), key=lambda row: row.estimates["step"].median)
-    for place, row in enumerate(ranked, start=1):
-        row.rank, row.ratio = place, row.estimates["step"].median / ranked[0].estimates["step"].median
+def _estimate(group: list[Row]) -> None:
+    for phase in PHASES:
+        for row, estimate in zip(group, estimates([row.records for row in group], phase), strict=True):
+            if estimate:
+                row.estimates[phase] = estimate
+
+
+def _rank(groups: list[list[Row]]) -> None:
+    ranked = [group for group in groups if group]
+    seconds = [[row.estimates["step"].seconds for row in group] for group in ranked]
+    for group, found in zip(ranked, standings([[row.records for row in group] for group in ranked], seconds), strict=True):
+        for row, standing in zip(group, found, strict=True):
+            row.standing = standing
+            row.surely_slower = tuple(group[index].case.framework_variant for index in standing.slower)
 
 
 def _set_floors(group: list[Row]) -> None:
@@ -189,4 +186,4 @@ def _set_floors(group: list[Row]) -> None:
 def _place(row: Row) -> tuple[Any, ...]:
     names = ("precision", "layers", "neurons", "time_steps", "batch", "input", "bias", "input_grad")
     network = (row.case.device, row.case.workload, row.case.neuron.label(), *(getattr(row.case, name) for name in names))
-    return row.first.machine["hash"], network, row.rank or 10**6, row.case.framework_variant
+    return row.first.machine["hash"], network, row.standing.place if row.standing else 10**6, row.case.framework_variant

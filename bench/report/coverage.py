@@ -73,19 +73,17 @@ KINDS = {
 REFUSED = ("check_failed", "implausible")
 """Statuses of a network or a time that is wrong: nothing of it is shown."""
 FLAGS = {
-    "few_samples": ("few samples", "fewer than 7 samples in one of the rounds"),
-    "not_converged": (
-        "not converged",
-        "the time budget, which a round's phases share, was spent before the interval was as narrow as asked",
-    ),
-    "drift": ("drift", "the step time changed by more than 5 % while it was measured"),
+    "few_blocks": ("few blocks", "fewer than 3 blocks: how much blocks differ is hardly known"),
+    "disturbed": ("disturbed", "more than 20 % of the slots of the step were disturbed; they do not count"),
+    "preempted": ("preempted", "for more than 5 % of the time somebody else had the core"),
+    "drift": ("drift", "the step time changed by more than 5 % within a block; what was timed beside it shares that"),
+    "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
+    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
+    "unsteady": ("unsteady machine", "a task that is always the same changed its time by more than 5 % meanwhile"),
     "phases_disagree": (
         "phases disagree",
         "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
     ),
-    "outliers": ("outliers", "more than 10 % of the samples lie far outside the others; they are counted, never dropped"),
-    "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
-    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
 }
 """A short and a long text for each flag of `Row.quality`."""
 
@@ -153,21 +151,36 @@ def kind_of(row: Row) -> str:
 
 
 def where(row: Row) -> str:
-    """The parts of the case that ended with its status, and in which round: `forward, backward (round 2)`."""
+    """The parts of the case that ended with its status, and in which block: `forward, backward (block 2)`."""
     guilty = [record for record in row.records if record.status == row.status]
     parts = (name for record in guilty for name, part in record.parts.items() if part.status == row.status)
-    names, rounds = ", ".join(dict.fromkeys(parts)), f"round {guilty[0].round + 1}" if guilty and guilty[0].round else ""
-    return f"{names} ({rounds})" if names and rounds else names or rounds
+    names, blocks = ", ".join(dict.fromkeys(parts)), f"block {guilty[0].block + 1}" if guilty and guilty[0].block else ""
+    return f"{names} ({blocks})" if names and blocks else names or blocks
+
+
+def rank_of(row: Row) -> str:
+    """The ranks that a row may have, `2` or `1–3`; with `=` before it, if it is not shown to be slower than the best and others
+    are not either. Empty if it is not ranked."""
+    if row.standing is None:
+        return ""
+    best, worst = row.standing.best, row.standing.worst
+    return "=" * row.standing.tied + (f"{best}–{worst}" if best < worst else str(best))
+
+
+def remarks_on(row: Row) -> str:
+    """What is flagged of a row that shows a step time, in short words."""
+    share = f" {row.disturbed_share:.0%}" if row.disturbed_share else ""
+    return ", ".join(FLAGS[flag][0] + share * (flag == "disturbed") for flag in row.quality) if row.sound else ""
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for index, row in ((index, row) for index, group in enumerate(conditions.groups) for row in group):
-        word = "ok, not ranked" if row.status == "ok" and not row.sound else row.status
+        word = "ok, not ranked" if row.status == "ok" and not row.rankable else row.status
         title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
-        kind = "ok" if row.sound else kind_of(row)
-        cells[row.case.framework_variant][index] = {"word": word, "kind": kind, "rank": row.rank, "title": title}
+        cell = {"word": word, "kind": kind_of(row), "rank": rank_of(row), "title": title}
+        cells[row.case.framework_variant][index] = cell
     counts = Counter(row.status for row in rows)
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],

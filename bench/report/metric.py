@@ -18,6 +18,8 @@ VIEWS = {"times": "Times", "memory": "Memory", "start": "Start and limits", "pro
 EVERY = " ".join(VIEWS)
 SUMMARY = "summary"
 """The ranking tables of the terminal and of Markdown."""
+REMARKS = "remarks"
+"""The heading of what is flagged of a row; ranking tables of which no row has a remark go without."""
 NATIVES = "natives"
 """The same for native neurons, which differ from framework to framework, so that there is nothing to rank."""
 NATIVES_IN_MARKDOWN = "natives-markdown"
@@ -60,7 +62,7 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "share": units.share,
     "small share": units.small_share,
     "error": units.error,
-    "times": lambda value: f"{value:.2f}",
+    "times": lambda value: f"{value:.2f}×",
 }
 """How a value in a unit is written for people. Words have none."""
 

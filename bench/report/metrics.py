@@ -14,11 +14,15 @@ from snnbench.kernels.spec import NeuronSpec
 from .. import units
 from ..records.record import SCHEMA
 from ..records.rows import Row
-from .coverage import CASE_FIELDS, CONDITIONS, FLAGS, axis_of, reason_of
-from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, STEP_FIRST, SUMMARY, Entry, Metric
+from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
+from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric
 
 HINTS = {
-    "rank": "rank by step time among cases that differ in nothing but the framework",
+    "rank_low": "ranks by step time that the case may have among those that differ in nothing but the framework; =: not shown to "
+    "be slower than the best",
+    "ratio": "step time over that of the fastest, with its 95 % interval, paired pass by pass",
+    "blocks": "sets of fresh processes, which were timed together",
+    "disturbed_share": "of the step's slots; they do not count",
     "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
     "memory_meaning": "figures of different meaning are different quantities",
     "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes before; few may be, "
@@ -27,7 +31,6 @@ HINTS = {
     "grad_error": "relative L2, the worst of weight, bias and input",
     "roofline": "the hardware's least time for the step, over the step time",
     "first_call_s": "with what it compiles",
-    "samples": "of the step, round by round",
     "output_dtype": "type of the spikes handed out",
     "state_dtype": "type of what a neuron carries from step to step, where it can be seen",
 }
@@ -65,8 +68,8 @@ def _phase_metrics(phase: str) -> list[Metric]:
         return units.seconds(entry.values[f"{phase}_s"]) if entry.shows(phase) else ended if ended not in (None, "ok") else ""
 
     def interval(entry: Entry) -> str:
-        low, high = (units.seconds(entry.values[f"{phase}_{end}_s"]) for end in ("lo", "hi"))
-        return f"{low} – {high}" if entry.shows(phase) else ""
+        low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
+        return f"{units.seconds(low)} – {units.seconds(high)}" if entry.shows(phase) and low is not None else ""
 
     def until_return(entry: Entry) -> str:
         values = entry.values
@@ -79,7 +82,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
         low = Metric(low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval)
         enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", HINTS[enqueue.name], "start", 410, until_return)
     return [
-        Metric(f"{phase}_s", _estimated(phase, "median"), "s", phase, "", views, place, format=time),
+        Metric(f"{phase}_s", _estimated(phase, "seconds"), "s", phase, "", views, place, format=time),
         low,
         Metric(f"{phase}_hi_s", _estimated(phase, "high"), "s"),
         enqueue,
@@ -102,13 +105,18 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
     return Metric(name, value, "bytes", f"{phase} {head}", views="memory", place=300 + STEP_FIRST.index(phase), format=weighed)
 
 
+def _kept_memory(phase: str) -> Metric:
+    """Bytes that stay in use from call to call."""
+    return Metric(f"{phase}_kept_memory_bytes", lambda row: row.first.memory.get(phase, {}).get("kept_bytes"), "bytes")
+
+
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
     """What belongs to a comparison group and to no case."""
     return Metric(name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True)
 
 
 def _fact(name: str, unit: str = "", head: str = "", views: str = "", place: int = 0) -> Metric:
-    """What the worker reported of a case in its first round."""
+    """What the worker reported of a case in its first block."""
     return Metric(name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place)
 
 
@@ -118,23 +126,33 @@ def _of_proof(name: str, unit: str, head: str, place: int, views: str = "proof")
 
 
 def _part(name: str) -> Metric:
-    """Seconds of a part of the first round, the only cold one: its compiler cache is empty."""
+    """Seconds of a part of the first block, the only cold one: its compiler cache is empty."""
     hint = HINTS.get(f"{name}_s", "")
     return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", name.replace("_", " "), hint, "start", 400)
 
 
 def _roofline(row: Row) -> float | None:
     step, floor = row.estimates.get("step"), row.floors.get("step")
-    return floor / step.median if floor and step else None
+    return floor / step.seconds if floor and step else None
+
+
+def _standing(name: str) -> Callable[[Row], Any]:
+    return lambda row: getattr(row.standing, name) if row.standing else None
+
+
+def _ratio(entry: Entry) -> str:
+    ratio, low, high = (entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
+    return "" if ratio is None else f"{ratio:.2f}×" + (f" ({low:.2f}–{high:.2f})" if low is not None else "")
 
 
 def _proved(row: Row) -> bool | None:
-    return row.proved if row.first.proof else None
+    """Unknown of a native neuron, which is held against no oracle."""
+    return row.proved if row.first.proof and not row.case.native else None
 
 
 def _device_clock(row: Row) -> str | None:
-    samples = row.first.samples("step")
-    return samples.device_clock if samples else None
+    timing = row.first.timing("step")
+    return timing.device_clock if timing else None
 
 
 def _warnings(row: Row) -> str:
@@ -145,17 +163,14 @@ def _share_of_floor(entry: Entry) -> str:
     return units.share(entry.values["roofline"]) if entry.shows("step") else ""
 
 
-def _samples_by_round(entry: Entry) -> str:
-    return " + ".join(str(len(samples)) for samples in entry.row.rounds_of("step")) if entry.shows("step") else ""
-
-
 def _remarks(entry: Entry) -> str:
-    flags = entry.values["quality"].split() if entry.row.rank else []
-    return ", ".join(FLAGS[flag][0] for flag in flags)
+    return remarks_on(entry.row)
 
 
 def _verdict(entry: Entry) -> str:
-    return {True: "proved", False: "rejected", None: ""}[entry.values["proved"]]
+    row = entry.row
+    proved = "right time axis" if row.case.native else "proved"
+    return (proved if row.proved else "rejected") if row.first.proof else ""
 
 
 METRICS: tuple[Metric, ...] = (
@@ -163,16 +178,24 @@ METRICS: tuple[Metric, ...] = (
     *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
-    Metric("rank", lambda row: row.rank, "count", "#", HINTS["rank"], f"{EVERY} {SUMMARY}", 0),
-    Metric("ratio", lambda row: row.ratio, "times", "× best", views=f"times {SUMMARY}", place=202),
+    Metric("rank_low", _standing("best"), "count", "#", HINTS["rank_low"], f"{EVERY} {SUMMARY}", 0, lambda e: rank_of(e.row)),
+    Metric("rank_high", _standing("worst"), "count"),
+    Metric("ratio", _standing("ratio"), "times", "× best", HINTS["ratio"], f"times {SUMMARY}", 202, _ratio),
+    Metric("ratio_low", _standing("low"), "times"),
+    Metric("ratio_high", _standing("high"), "times"),
+    # Holm's p, of all ratios to the fastest of a group together, that the two take the same time.
+    Metric("p_holm", _standing("p")),
     *(metric for phase in PHASES for metric in _phase_metrics(phase)),
     Metric("peak_memory_bytes", lambda row: row.most_memory("peak"), "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
     Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
     *(_memory_metric(phase, kind, head) for phase in PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
+    *(_kept_memory(phase) for phase in PHASES),
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
     Metric("memory_meaning", lambda row: row.first.memory_meaning, "", "meaning", HINTS["memory_meaning"], "memory", 320),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
     Metric("proved", _proved, head="verdict", views="proof", place=500, format=_verdict),
+    # The rules, in words, by which less was asked of the proof.
+    Metric("loosened", lambda row: "; ".join(row.loosened) or None),
     _fact("spike_mismatch", "small share", "spikes that differ", "proof", 530),
     _of_proof("grad_error", "error", "gradient error", 520),
     _of_proof("wrong_decisions", "small share", "wrong decisions", 510),
@@ -200,9 +223,10 @@ METRICS: tuple[Metric, ...] = (
     _fact("backend"),
     Metric("device_clock", _device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
-    Metric("samples", _estimated("step", "samples"), "count", "samples", HINTS["samples"], "times", 600, _samples_by_round),
-    Metric("rounds", lambda row: len(row.records)),
-    Metric("quality", lambda row: " ".join(row.quality()), head="remarks", views="times", place=610, format=_remarks),
+    Metric("blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600),
+    Metric("slots", lambda row: sum(map(len, row.slots("step")))),
+    Metric("disturbed_share", lambda row: row.disturbed_share, "share", "disturbed", HINTS["disturbed_share"], "times", 601),
+    Metric("quality", lambda row: " ".join(row.quality), "", REMARKS, "", f"times {SUMMARY} {NATIVES}", 610, _remarks),
     Metric("warnings", _warnings),
     Metric("version", lambda row: row.first.adapter["version"]),
     Metric("environment", lambda row: row.first.environment["hash"]),

@@ -3,14 +3,14 @@
 from collections.abc import Container, Sequence
 from operator import attrgetter
 
+import numpy as np
+
+from ..records.contrasts import Comparison, compared
+from ..records.pairing import contrasts
 from ..records.rows import Row, grouped
-from ..stats import ratio_of
 from .coverage import Conditions
 from .metric import Entry, Metric
 from .metrics import METRICS
-
-Ratio = tuple[float, float, float]
-"""A ratio and its 95 % interval: (ratio, low, high)."""
 
 
 class Table:
@@ -26,7 +26,6 @@ class Table:
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
         """Of results.csv, in its order."""
-        self._ratios: dict[tuple[int, int], Ratio] = {}
 
     def shown_in(self, *views: str) -> list[Metric]:
         """The metrics that stand in one of `views`, from left to right."""
@@ -34,9 +33,13 @@ class Table:
         return sorted(shown, key=attrgetter("place"))
 
     def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
-        """Cases that are ranked together, each group with its conditions in words."""
+        """Cases that are ranked together, each group with its conditions in words, and why their ranks are undecided, if so."""
         entries = {id(entry.row): entry for entry in self.entries}
-        return [(self.conditions.full(rows[0]), [entries[id(row)] for row in rows]) for rows in self.conditions.groups]
+        return [(self._title_of(rows), [entries[id(row)] for row in rows]) for rows in self.conditions.groups]
+
+    def _title_of(self, rows: list[Row]) -> str:
+        notes = dict.fromkeys(row.standing.note for row in rows if row.standing)
+        return "; ".join(filter(None, (self.conditions.full(rows[0]), *notes)))
 
     def of_groups_with(self, case_ids: Container[str]) -> "Table":
         """The comparison groups that hold at least one of these cases."""
@@ -53,13 +56,19 @@ class Table:
         groups = grouped(entries, lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without))
         return [(dict(parts), group) for parts, group in groups.items()]
 
-    def step_ratio(self, entry: Entry, base: Entry) -> Ratio:
-        """The ratio of two step times; resampling is slow, and every figure asks for the same."""
-        pair = entry.index, base.index
-        if pair not in self._ratios:
-            rounds, baseline = (one.row.rounds_of("step") for one in (entry, base))
-            self._ratios[pair] = ratio_of(rounds, baseline, entry.row.step_ratios(base.row))
-        return self._ratios[pair]
+    def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
+        """The times of `others` over that of `base`, as one family. Where no block has both, the ratio has no interval."""
+        found = []
+        for other, shown in zip(others, self._family(phase, base, others), strict=True):
+            if np.isnan(shown.estimate):
+                ratio = float(np.log(other.values[f"{phase}_s"] / base.values[f"{phase}_s"]))
+                shown = Comparison(ratio, -np.inf, np.inf, 1.0, np.nan)
+            found.append(shown)
+        return found
+
+    def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
+        cases = [base.row.records, *(other.row.records for other in others)]
+        return compared(list(contrasts(cases, phase)[1:, 0]))
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
         """What tells these conditions from those of other groups, and the phase, between two texts."""

@@ -93,14 +93,13 @@ def test_a_stack_goes_through_the_whole_bench(snnbench, frameworks):
     grid = 'layers = [1, 3]\nneurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
     ended = snnbench.run(snnbench.config(frameworks, grid=grid))
     assert ended.exit_code == 0, ended.stderr
-    assert sorted((row["layers"], row["rank"]) for row in ended.rows) == [
-        (layers, str(rank + 1)) for layers in "13" for rank in range(len(frameworks))
-    ]
+    assert sorted(row["layers"] for row in ended.rows) == sorted("13" * len(frameworks))
+    assert all(1 <= int(row["rank_low"]) <= int(row["rank_high"]) <= len(frameworks) for row in ended.rows)
     phases = ("forward", "backward", "step", "inference")
     for record in ended.records:
         layers = record["case"]["layers"]
         assert len(record["proof"]["gains"]) == len(record["proof"]["oracle_rates"]) == layers
-        assert all(record["parts"][phase]["samples"] and record["memory"][phase] for phase in phases)
+        assert all(record["parts"][phase]["timing"] and record["memory"][phase] for phase in phases)
     for row in ended.rows:
         assert row["proved"] == "true" and float(row["grad_error"]) < 1e-5 and 0.05 < float(row["firing_rate"]) < 0.3
         assert all(row[f"{phase}_floor_s"] for phase in phases)

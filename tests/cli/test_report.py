@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.paths import ROOT
-from support.synthetic import rounds
+from support.synthetic import blocks
 
 from snnbench.experiment.config import load_config
 from snnbench.records.store import ResultFolder
@@ -30,7 +30,7 @@ def report(snnbench):
 @pytest.fixture
 def folder(tmp_path) -> Path:
     for name, step in (("torch", 0.004), ("jax", 0.002)):
-        for record in rounds(name, step=step, neurons=97):
+        for record in blocks(name, step=step, neurons=97):
             ResultFolder(tmp_path / "one").write_record(record)
     return tmp_path / "one"
 
@@ -54,12 +54,12 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     suffixes = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
     assert suffixes == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
-    assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "samples"} <= names
+    assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "slots"} <= names
     assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
 
 
 def test_several_folders_are_one_report(report, folder, tmp_path):
-    for record in rounds("norse", neurons=97, machine="m2"):
+    for record in blocks("norse", neurons=97, machine="m2"):
         ResultFolder(tmp_path / "two").write_record(record)
     done = report(folder, tmp_path / "two", "--out", tmp_path / "out")
     assert done.exit_code == 0 and "norse" in done.stdout
@@ -87,12 +87,16 @@ def test_a_mistake_is_one_sentence(report, folder, arguments, sentence):
 
 
 def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
-    contents = result_set(ResultFolder(QUICKSTART), ["2026-01-01"])
-    again = tmp_path / "quickstart.toml"
+    config = load_config(ROOT / "configs" / "quickstart.toml")
+    folder = tmp_path / "quickstart"
+    folder.mkdir()
+    (folder / "experiment.json").write_text(config.model_dump_json())
+    contents = result_set(ResultFolder(folder), ["2026-01-01"])
+    again = tmp_path / "again.toml"
     again.write_text(contents.config)
-    assert load_config(again) == load_config(ROOT / "configs" / "quickstart.toml")
-    assert tomllib.loads(contents.config)["measure"]["budget"] == "2000ms"
-    assert any(contents.packages.values())
+    assert load_config(again) == config
+    assert tomllib.loads(contents.config)["measure"]["slot"].endswith("ms")
+    assert any(result_set(ResultFolder(QUICKSTART), []).packages.values())
     page = html_text(read_results([QUICKSTART]).table, "quickstart", sets=[contents])
     assert "<pre>snnbench run --config quickstart.toml</pre>" in page
 

@@ -7,7 +7,7 @@ from support.synthetic import record, table_of
 
 from snnbench.machine.monitor import MOST_READINGS, Monitor, condensed, reader_of, slowed
 from snnbench.records.rows import rows_of
-from snnbench.report.figures.samples import samples
+from snnbench.report.figures.slots import slots
 from snnbench.worker.__main__ import cpu_seconds
 
 
@@ -38,7 +38,7 @@ def test_a_short_worker_is_watched_too():
 
 def test_the_monitor_tells_who_else_computed():
     with Monitor(reader_of("cpu")) as monitor:
-        monitor.note_worker(0.0)
+        monitor.note_workers(0.0)
     assert monitor.facts["foreign_cores"] >= 0 and "watched" in monitor.facts
 
 
@@ -49,10 +49,11 @@ def test_a_compiler_that_the_worker_started_is_no_stranger():
     assert cpu_seconds() - before >= 0.9 * spent
 
 
-def test_the_frequency_lies_beside_the_samples_of_the_same_process():
-    made = record(count=20, step=0.004)  # samples from 100 s to 100.08 s
-    clock = samples(table_of([made])).panels[-1]
-    end = made.parts["step"].samples.at[-1] + made.parts["step"].samples.wall[-1]
+def test_the_frequency_lies_beside_the_slots_of_the_same_process():
+    made = record(step=0.004)  # slots from 100 s to 100.5 s
+    clock = slots(table_of([made])).panels[-1]
+    last = made.timing("step").slots[-1]
+    end = last.began - 100 + last.calls * last.wall
     assert [(point["at"], point["value"]) for point in clock.points] == [
         (0.0, 3100.0),
         (0.01, 3050.0),
@@ -63,6 +64,6 @@ def test_the_frequency_lies_beside_the_samples_of_the_same_process():
 
 def test_a_device_that_slowed_down_is_flagged():
     made = record()
-    assert "throttled" not in rows_of([made])[0].quality()
+    assert "throttled" not in rows_of([made])[0].quality
     made.monitor["throttle_reasons"] = 0x40
-    assert "throttled" in rows_of([made])[0].quality()
+    assert "throttled" in rows_of([made])[0].quality

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.synthetic import rounds, unmeasured
+from support.synthetic import blocks, unmeasured
 
 from snnbench.mistakes import ConfigError
 from snnbench.records.compare import compare
@@ -18,7 +18,7 @@ def records(speed=1.0, machine="m1", without=(), **changed):
     made = []
     for name, step in STEPS.items():
         if name not in without:
-            made += rounds(name, step=step * speed * changed.get(name, 1.0), neurons=97, machine=machine)
+            made += blocks(name, step=step * speed * changed.get(name, 1.0), neurons=97, machine=machine)
     return made
 
 
@@ -59,17 +59,17 @@ def test_a_time_that_is_gone_is_found():
 def test_a_later_run_that_was_only_to_weigh_takes_no_times_away():
     timed, measure = records(), {"timed": False, "phases": ["step"]}
     later = {"done_key": "other", "started_at": "2027-01-01T00:00:00+00:00", "parts": {}}
-    weighed = [one.model_copy(update={**later, "measure": {**one.measure, **measure}}) for one in timed if not one.round]
+    weighed = [one.model_copy(update={**later, "measure": {**one.measure, **measure}}) for one in timed if not one.block]
     assert [row.records for row in rows_of([*weighed, *timed])] == [row.records for row in rows_of(timed)]
     remeasured = [one.model_copy(update=later) for one in timed]
     assert all(row.first.done_key == "other" for row in rows_of([*remeasured, *timed]))
 
 
-def test_rounds_that_disagree_are_ambiguous_not_worse():
+def test_blocks_that_disagree_are_ambiguous_not_worse():
     wild = [one for one in records() if one.case["framework"] != "jax"]
-    for one in rounds("jax", step=0.002, neurons=97):
-        samples = one.parts["step"].samples
-        samples.wall = [0.0028 if one.round else 0.0018] * 20
+    for one in blocks("jax", step=0.002, neurons=97):
+        for slot in one.timing("step").slots:
+            slot.wall = 0.0028 if one.block else 0.0018
         wild.append(one)
     assert ("jax", "step", "ambiguous") in compared(records(), wild)[0]
 
@@ -79,7 +79,7 @@ def test_a_status_a_proof_a_missing_case():
     new = [
         *records(without=("jax", "torch")),
         unmeasured("torch", "oom_host", neurons=97),
-        *rounds("spyx", step=0.002, neurons=97),
+        *blocks("spyx", step=0.002, neurons=97),
     ]
     assert set(compared(base, new)[0]) == {("jax", "case", "worse"), ("torch", "status", "worse"), ("spyx", "status", "better")}
     unproved = records()
@@ -111,7 +111,7 @@ def folders(tmp_path):
         ("base", records()),
         ("same", records()),
         ("slow", records(norse=3.0)),
-        ("other", rounds("jax", neurons=5)),
+        ("other", blocks("jax", neurons=5)),
     ):
         for one in set_:
             ResultFolder(tmp_path / name).write_record(one)

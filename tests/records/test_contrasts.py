@@ -18,6 +18,7 @@ from snnbench.records.contrasts import (
     holm,
     moderated,
     rank_intervals,
+    surely_slower,
 )
 
 MICROSECONDS = [  # 4 cases × 3 blocks × 4 passes: 6 % slower in the second block, one slot disturbed
@@ -33,7 +34,7 @@ BIGGER_FIRST = [(i, j) for i in range(4) for j in range(i)]
 
 def ranked(slots) -> list[tuple[int, int]]:
     pairs = combinations(range(len(slots)), 2)
-    return rank_intervals(len(slots), {(i, j): block_contrasts(slots[i], slots[j]) for i, j in pairs})
+    return rank_intervals(len(slots), surely_slower({(i, j): block_contrasts(slots[i], slots[j]) for i, j in pairs}))
 
 
 def family_of(slots: np.ndarray) -> list[np.ndarray]:
@@ -110,7 +111,7 @@ def test_without_two_common_blocks_nothing_is_ranked():
 def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
     """Two comparisons have three blocks, one has two of them, and one only one, which tells nothing."""
     contrasts = [np.array(values) for values in ([0.1, 0.11, 0.12], [0.1, 0.1, 0.13], [0.1, np.nan, 0.12], [np.nan, 0.5, np.nan])]
-    three, other, two, one = compared(contrasts)
+    three, _, two, one = compared(contrasts)
     alone = compared(contrasts[:2])
     assert (three.low, three.variance) == pytest.approx((alone[0].low, alone[0].variance))
     assert three.p == pytest.approx(2 * alone[0].p, rel=0.01) or three.p >= alone[0].p

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.synthetic import record, rounds
+from support.synthetic import blocks, record
 
 from snnbench.records.merge import merge_folders
 from snnbench.records.rows import comparison_group
@@ -17,7 +17,7 @@ def folders(tmp_path):
     for machine, speed in (("m1", 1.0), ("m2", 0.5)):
         for name, step in (("torch", 0.004), ("jax", 0.002)):
             for size in (97, 193):
-                for one in rounds(name, step=step * speed, neurons=size, machine=machine):
+                for one in blocks(name, step=step * speed, neurons=size, machine=machine):
                     ResultFolder(tmp_path / machine).write_record(one.model_copy(update={"done_key": machine}))
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
         (tmp_path / machine / f"environment-{machine}.json").write_text("{}")
@@ -30,7 +30,7 @@ def test_machines_are_not_ranked_together(folders, tmp_path):
     rows = read_results([tmp_path / "all"]).rows
     machines = [row.first.machine["hash"] for row in rows]
     assert machines == ["m1"] * 4 + ["m2"] * 4, "grouped by machine"
-    assert [(row.case.framework, row.rank) for row in rows] == [("jax", 1), ("torch", 2)] * 4
+    assert [(row.case.framework, row.standing.place) for row in rows] == [("jax", 1), ("torch", 2)] * 4
     assert all(len({r.first.machine["hash"] for r in rows if comparison_group(r) == comparison_group(row)}) == 1 for row in rows)
     assert {path.name for path in (tmp_path / "all").glob("*.json")} == {
         "experiment.json",
@@ -49,7 +49,7 @@ def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
         merged = merge_folders([ResultFolder(tmp_path / name) for name in order], out)
         assert out.read_records()[0] == ResultFolder(out.path).read_records()[0] == [new]
         (remark,) = merged.remarks
-        assert f"{new.case_id}, round 0, is there twice: the newest counts" in remark
+        assert f"{new.case_id}, block 0, is there twice: the newest counts" in remark
 
 
 def test_different_experiments_have_no_common_config(folders, tmp_path):
@@ -64,4 +64,4 @@ def test_a_damaged_record_is_named(folders, tmp_path):
     damaged.write_text("{")
     merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
     assert any(str(damaged) in sentence for sentence in merged.unreadable)
-    assert len(ResultFolder(tmp_path / "all").read_records()[0]) == 15
+    assert len(ResultFolder(tmp_path / "all").read_records()[0]) == 23

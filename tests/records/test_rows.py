@@ -11,7 +11,7 @@ from snnbench.report.coverage import Conditions
 
 
 def record(framework: str, loosened: list[str]) -> Record:
-    values = json.loads((GOLDEN / "record-1.json").read_text())
+    values = json.loads((GOLDEN / "record-2.json").read_text())
     values["case"]["framework"] = framework
     values["case_id"] = Case.from_dict(values["case"]).id
     values["proof"]["loosened"] = loosened
@@ -20,7 +20,7 @@ def record(framework: str, loosened: list[str]) -> Record:
 
 def test_what_is_proved_by_looser_rules_is_ranked_apart_and_says_so():
     rows = rows_of([record("a", []), record("b", []), record("c", ["fixed point"])])
-    assert {row.case.framework: row.rank for row in rows}["c"] == 1
-    assert sorted(row.rank for row in rows if row.case.framework != "c") == [1, 2]
+    assert {row.case.framework: row.standing.place for row in rows}["c"] == 1
+    assert sorted(row.standing.place for row in rows if row.case.framework != "c") == [1, 2]
     conditions = Conditions(rows)
     assert [("fixed point" in conditions.full(row)) for row in rows] == [row.case.framework == "c" for row in rows]

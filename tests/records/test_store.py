@@ -12,7 +12,7 @@ from snnbench.mistakes import ConfigError
 from snnbench.records.record import Record
 from snnbench.records.store import ResultFolder
 
-RECORD = GOLDEN / "record-1.json"
+RECORD = GOLDEN / "record-2.json"
 
 
 def golden() -> dict:
@@ -36,7 +36,7 @@ def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path, step):
     assert ended.returncode == -9
     assert path.read_text() == "old"
     (sentence,) = ResultFolder(tmp_path).read_records()[1]  # the temporary is no record
-    assert sentence.startswith(f"{path} is not a record of schema 1: Invalid JSON")
+    assert sentence.startswith(f"{path} is not a record of schema 2: Invalid JSON")
     ResultFolder(tmp_path).remove_leftovers()
     assert [entry.name for entry in path.parent.iterdir()] == ["file.json"]
 
@@ -53,27 +53,27 @@ def test_leftovers_are_removed_and_results_kept(tmp_path):
 @pytest.mark.parametrize(
     "spoilt, said",
     [
-        ({"schema": 99}, "schema: Input should be 1"),
+        ({"schema": 99}, "schema: Input should be 2"),
         ({"case": {**golden()["case"], "neurons": "xx"}}, "case: Value error, neurons = 'xx' is not of type int"),
         ({"case": {**golden()["case"], "neurone": 97}}, "neurone"),
         ({"case": {}}, "case: Value error, not a case: 'neuron'"),
-        ({"round": "first"}, "round: Input should be a valid integer"),
+        ({"block": "first"}, "block: Input should be a valid integer"),
     ],
 )
 def test_what_no_run_writes_is_no_record_and_the_sentence_says_why(tmp_path, spoilt, said):
     path = tmp_path / "records" / "spoilt.json"
     write_atomically(path, json.dumps({**golden(), **spoilt}))
     records, (sentence,) = ResultFolder(tmp_path).read_records()
-    assert records == [] and sentence.startswith(f"{path} is not a record of schema 1: ") and said in sentence
+    assert records == [] and sentence.startswith(f"{path} is not a record of schema 2: ") and said in sentence
 
 
 def test_the_golden_record_can_still_be_read():
     """Written by an earlier version: whoever changes the schema must still read it, or raise the version."""
     record = Record.model_validate(golden())
-    assert (record.status, record.round, record.schema_version) == ("ok", 0, 1)
+    assert (record.status, record.block, record.schema_version) == ("ok", 0, 2)
     assert record.typed_case.framework == "numpy"
     assert record.typed_case.neuron.label() == "soft"
-    assert record.parts["step"].samples.stop_reason in ("converged", "noise_plateau", "budget")
+    assert record.timing("step").slots[0].samples and record.timing("step").device_clock == "process"
     assert set(record.memory) == {"forward", "backward", "step", "inference"}
     assert record.proof["passed"] is True
 
@@ -81,7 +81,7 @@ def test_the_golden_record_can_still_be_read():
 def test_a_record_comes_back_as_it_was_written(tmp_path):
     record = Record.model_validate(golden())
     path = ResultFolder(tmp_path).write_record(record)
-    assert path.name == f"{record.case_id}-{record.round}-{record.done_key}.json"
+    assert path.name == f"{record.case_id}-{record.block}-{record.done_key}.json"
     assert ResultFolder(tmp_path).read_records() == ([record], [])
     assert json.loads(path.read_text()) == golden()
 
@@ -99,7 +99,7 @@ def test_what_json_has_no_word_for_is_unknown(tmp_path):
         lambda text: "",
         lambda text: text.replace('"status"', '"state"'),
         lambda text: "[]",
-        lambda text: text.replace('"round": 0', '"round": "first"'),
+        lambda text: text.replace('"block": 0', '"block": "first"'),
     ],
 )
 def test_a_damaged_record_is_reported_and_the_others_read(tmp_path, damage):
@@ -117,7 +117,7 @@ def test_records_are_read_once_and_what_is_written_counts_as_read(tmp_path):
     folder.write_record(record)
     folder.record_path("other", 0, "k").write_text("{")
     assert folder.read_records() == ([record], []), "nobody else writes there"
-    assert folder.record(record.case_id, record.round, record.done_key) == record
+    assert folder.record(record.case_id, record.block, record.done_key) == record
     assert folder.record(record.case_id, 1, record.done_key) is None
     again = ResultFolder(tmp_path)
     assert again.read_records()[0] == [record] and len(again.read_records()[1]) == 1

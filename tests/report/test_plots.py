@@ -7,8 +7,6 @@ import pytest
 from snnbench.report.figures import FIGURES, coverage_map, figures_of
 from snnbench.report.plots import drawn, paper_spec
 
-pytestmark = pytest.mark.usefixtures("quick_intervals")
-
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from support.synthetic import rounds, table_of
+from support.synthetic import blocks, table_of
 
 from snnbench.records.rows import Row, rows_of
 from snnbench.report.coverage import axis_of
@@ -22,8 +22,6 @@ from snnbench.report.tables.csv import csv_text
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
 
-pytestmark = pytest.mark.usefixtures("quick_intervals")
-
 
 def printed(table: Table) -> str:
     stream = io.StringIO()
@@ -33,7 +31,7 @@ def printed(table: Table) -> str:
 
 def test_a_new_metric_is_one_entry():
     pieces = Metric("pieces_bytes", lambda row: 3 << 20, "bytes", "pieces", "of memory", f"memory {SUMMARY}")
-    table = Table(rows_of(rounds("torch") + rounds("jax")), metrics=(*METRICS, pieces))
+    table = Table(rows_of(blocks("torch") + blocks("jax")), metrics=(*METRICS, pieces))
     head, *lines = csv.reader(io.StringIO(csv_text(table)))
     assert head[-1] == "pieces_bytes" and {line[-1] for line in lines} == {str(3 << 20)}
     assert "| pieces |" in markdown_text(table) and markdown_text(table).count("| 3.00 MiB |") == 2
@@ -60,8 +58,8 @@ def image(row: Row) -> Row:
 
 @pytest.mark.parametrize("beside_others", [False, True])
 def test_an_axis_that_means_nothing_for_a_workload_is_not_said(beside_others):
-    rows = rows_of([r for name in ("torch", "jax") for steps in (50, 100) for r in rounds(name, time_steps=steps)])
-    others = rows_of(rounds("torch") + rounds("torch", neurons=97)) if beside_others else []
+    rows = rows_of([r for name in ("torch", "jax") for steps in (50, 100) for r in blocks(name, time_steps=steps)])
+    others = rows_of(blocks("torch") + blocks("torch", neurons=97)) if beside_others else []
     table = Table([*map(image, rows), *others])
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     assert {line["neurons"] + line["layers"] for line in lines if line["workload"] == "image"} == {""}
@@ -82,5 +80,5 @@ def test_a_field_that_no_list_names_is_said_by_its_name():
 
 
 def test_what_is_the_same_for_all_cases_is_no_condition():
-    table = table_of(rounds("torch") + rounds("jax", neurons=97))
+    table = table_of(blocks("torch") + blocks("jax", neurons=97))
     assert table.conditions.varying_axes == ["neurons"] and "fp32" in table.conditions.fixed

@@ -1,5 +1,8 @@
 """Made-up records of the shape that a run writes, for tests of what is derived from records."""
 
+from math import exp
+from random import Random
+
 from snnbench.adapters.base.case import PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
@@ -12,23 +15,45 @@ WATCHED = {"at": [99.0, 100.01, 100.03], "mhz": [3100.0, 3050.0, 2900.0]}
 SHARES = dict(zip(PHASES, (0.4, 0.5, 1.0, 0.3), strict=True))
 
 
-def samples(seconds: float, count: int = 20, device: str = "cpu") -> dict:
-    wall = [seconds * (1 + 0.01 * (i % 5)) for i in range(count)]
-    at = [sum(wall[:i]) for i in range(count)]
-    clock = "process" if device == "cpu" else "events"
-    clocks = {"wall": wall, "enqueue": [0.5 * s for s in wall], "device": wall, "at": at, "began": 100.0, "device_clock": clock}
-    return clocks | {"warm_up_calls": 3, "warm_up_converged": True, "stop_reason": "converged"}
+PASSES = 6
+NOISE = 0.004
+BLOCKS = 3
+
+
+def timing(seconds: float, block: int = 0, device: str = "cpu", passes: int = PASSES, noise: float = 0.0, seed: str = "") -> dict:
+    """Slots of one block from 100 s on, ten a second. The machine slows down by 1 % from pass to pass, for every case alike;
+    `noise` is the spread of what a case has of its own."""
+    random = Random(f"{seed} {block}")
+    slots = []
+    for number in range(passes):
+        wall = seconds * (1 + 0.01 * (number % 5)) * exp(noise * random.gauss(0, 1))
+        spread = {"wall": wall, "low": 0.99 * wall, "high": 1.02 * wall, "enqueue": 0.5 * wall, "device": wall}
+        calls = [wall * (1 + 0.01 * (i % 4)) for i in range(8)]
+        slots.append({"pass": number, "began": 100 + 0.1 * number, "calls": 8, "samples": calls, "elapsed": 0.1, **spread})
+    return {"device_clock": "process" if device == "cpu" else "events", "warm_up_calls": 3, "slots": slots}
 
 
 def record(
-    framework="torch", status="ok", reason=None, round=0, step=0.004, machine="m1", passed=True, count=20, **case
+    framework="torch",
+    status="ok",
+    reason=None,
+    block=0,
+    step=0.004,
+    machine="m1",
+    passed=True,
+    passes=PASSES,
+    noise=0.0,
+    alive="together",
+    **case,
 ) -> Record:
-    """A record as a run writes it; of one that is not ok only the forward phase went well."""
+    """A record as a run writes it; of one that is not ok only the forward phase went well. Records of one `block` with the same
+    text `alive` were alive together; None: nobody was beside."""
     case = Case(framework, **case)
     parts = {name: {"status": "ok", "seconds": 0.25} for name in ("import", "build", "first_call")}
     for phase, share in SHARES.items():
         good = status == "ok" or phase == "forward"
-        timed = {"status": "ok", "samples": samples(share * step, count, case.device), "floor_s": 0.07 * share * step}
+        slots = timing(share * step, block, case.device, passes, noise, f"{case.id} {phase}")
+        timed = {"status": "ok", "timing": slots, "floor_s": 0.07 * share * step}
         parts[phase] = timed if good else {"status": status, "reason": reason}
     findings = [] if passed else [reason]
     errors = {"weight": 4.5e-7, "bias": 4.2e-7, "input": 4.8e-7}
@@ -39,24 +64,22 @@ def record(
         snnbench="0.1.0",
         case_id=case.id,
         case=case.as_dict(),
-        round=round,
+        set="made-up",
+        block=block,
+        live_set=alive and f"{alive} {block}",
         done_key="k",
         status=status,
         reason=reason,
         parts=parts,
         facts={"output_dtype": "float32", "spike_mismatch": 0.0, "compile_s": 0.1},
-        proof=None if round else {"passed": passed, "reason": None, "stages": stages, "gains": [1.134]},
-        memory={} if round else weighed,
+        proof=None if block else {"passed": passed, "reason": None, "stages": stages, "gains": [1.134]},
+        memory={} if block else weighed,
         memory_meaning="XLA allocated" if framework == "jax" else "host resident",
         adapter={"name": framework, "version": "1.0", "reference": "a:B", "source_sha256": "c" * 64},
         environment={"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]},
         machine={"cpu": "AMD EPYC", "usable_threads": 2, "memory_bytes": 2**34, "gpus": [], "hash": machine},
-        measure={"rounds": 2, "rel_ci": 0.01, "budget": 2.0, "timeout": 120.0, "host_memory": 2**34, "threads": 0},
-        monitor={
-            "null_s": 0.12,
-            "foreign_cores": 0.02,
-            "watched": WATCHED,
-        },
+        measure={"blocks": BLOCKS, "passes": passes, "slot": 0.1, "timeout": 120.0, "host_memory": 2**34, "threads": 0},
+        monitor={"null_s": 0.12, "foreign_cores": 0.02, "watched": WATCHED, "canary": [0.03] * passes},
         started_at="2026-11-20T13:31:34+00:00",
         duration_s=2.0,
         overhead_s=0.16,
@@ -69,8 +92,17 @@ def unmeasured(framework: str, status: str, **case) -> Record:
     return record(framework, status, f"why {framework} is {status}", **case).model_copy(update=empty)
 
 
-def rounds(framework: str, **fields) -> list[Record]:
-    return [record(framework, round=round, **fields) for round in (0, 1)]
+def blocks(framework: str, count: int = BLOCKS, **fields) -> list[Record]:
+    """The records of one case."""
+    return [record(framework, block=number, **fields) for number in range(count)]
+
+
+def disturbed(records: list[Record], every: int, phase: str = "step") -> list[Record]:
+    """The same with every so manieth slot disturbed, and three times as long."""
+    for record in records:
+        for slot in record.timing(phase).slots[::every]:
+            slot.disturbed, slot.wall = "preempted", 3 * slot.wall
+    return records
 
 
 def table_of(records: list[Record], baseline: str = "") -> Table:
@@ -92,12 +124,12 @@ def example() -> list[Record]:
                     case = {"neuron": NEURONS[neuron], "precision": precision, "time_steps": steps, "neurons": size}
                     for place, (name, slow) in enumerate(speeds.items()):
                         issued, worked = 2e-5 * slow * steps, gain * (1 + 0.1 * place) * 4e-12 * steps * 16 * size**2
-                        records += rounds(name, step=issued + worked * (3 - slow / 2), **case)
+                        records += blocks(name, step=issued + worked * (3 - slow / 2), noise=NOISE, **case)
                     records.append(unmeasured("rockpool", "unsupported", **case))
                     slow = {"mode": "compile", **case}
-                    records += rounds("norse", step=1.1e-5 * steps + 5e-12 * steps * 16 * size**2, **slow)
+                    records += blocks("norse", step=1.1e-5 * steps + 5e-12 * steps * 16 * size**2, noise=NOISE, **slow)
     records[-1] = record("norse", "timeout", "no end after 600 s, stopped in part 'backward'", mode="compile", **case)
-    return records[:-2] + records[-1:]
+    return records[:-BLOCKS] + records[-1:]
 
 
 def many(cases: int = 2000) -> list[Record]:

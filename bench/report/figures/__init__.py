@@ -13,12 +13,12 @@ from .pareto import pareto
 from .proof import proof
 from .published import Published, published, read_published
 from .roofline import roofline
-from .samples import samples
 from .scaling import scaling
+from .slots import slots
 from .times import times
 from .winners import winners
 
-FIGURES = (winners, times, scaling, pareto, memory, cold_start, launch, roofline, proof, natives, samples)
+FIGURES = (winners, times, scaling, pareto, memory, cold_start, launch, roofline, proof, natives, slots)
 """In the order in which a reader asks."""
 
 

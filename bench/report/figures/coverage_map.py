@@ -1,11 +1,11 @@
 """The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
 
-from ..coverage import kind_of
+from ..coverage import kind_of, rank_of
 from ..table import Table
 from .figure import Figure, Panel
 from .spec import LEGEND, Spec, by_variant, drawing, layer, nominal
 
-TEXT = "How each case ended; #1 is the fastest step of its column."
+TEXT = "How each case ended; #1 is the fastest step of its column, #=1–3 shares the first three ranks with others."
 WORDS = {
     "ok": "proved and measured",
     "limit": "ran out, or not ranked",
@@ -20,7 +20,7 @@ def coverage_map(table: Table) -> Figure:
     points = []
     for entry in table.entries:
         row = entry.row
-        word = f"#{row.rank}" if row.rank else row.status.replace("_", " ")
+        word = f"#{rank_of(row)}" if row.standing else row.status.replace("_", " ")
         points.append(
             {"row": entry.index, "conditions": table.title(entry.parts) or "all cases", "word": word, "kind": WORDS[kind_of(row)]}
         )

@@ -1,7 +1,8 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from ...records.rows import grouped
@@ -67,6 +68,16 @@ def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dic
         for phase in STEP_FIRST
         if (timed := [entry for entry in group if entry.shows(phase)])
     ]
+
+
+def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
+    """The fastest first: of a step that is told by the ranking, of others by their times."""
+
+    def place(entry: Entry) -> tuple[float, float]:
+        standing = entry.row.standing if phase == "step" else None
+        return standing.place if standing else inf, entry.values[f"{phase}_s"]
+
+    return sorted(entries, key=place)
 
 
 def by_meaning(table: Table) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:

@@ -1,5 +1,6 @@
 """Launch-bound or not: is the time spent on issuing work rather than on the work?"""
 
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +13,7 @@ from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 TEXT = (
     "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue: at most (≤) the time "
     "with the fewest. What is left of that, if the work grows no slower than N, is the least (≥). Yes: 80 % of the time or more; "
-    "no: under 50 %. A question mark, for steps: the interval of what decided reaches over that limit. On a GPU the time until "
+    "no: under 50 %. A question mark: the interval of what decided reaches over that limit. On a GPU the time until "
     "the call came back decides (“back”): from 90 % on, the device waits for Python."
 )
 BOUND, NOT_BOUND, RETURNED = 0.8, 0.5, 0.9
@@ -27,7 +28,8 @@ def launch(table: Table) -> Figure:
     for phase, where, group in by_phase(table, ("neurons",)):
         group = [entry for entry in group if entry.values["neurons"] is not None]
         lines = grouped(sorted(group, key=lambda entry: entry.values["neurons"]), attrgetter("variant"))
-        points = [_point(table, entry, lines[entry.variant], phase) for entry in group]
+        ratios = {name: _ratios(table, line, phase) for name, line in lines.items()}
+        points = [_point(entry, lines[entry.variant], ratios[entry.variant], phase) for entry in group]
         if any(point["verdict"] != "unclear" for point in points):
             fields = {"neurons": "neurons", "seconds": f"{phase}_s"}
             height = 48 if any(point["returned"] for point in points) else 34
@@ -36,13 +38,13 @@ def launch(table: Table) -> Figure:
     return Figure("launch", "Launch-bound or not", TEXT, _spec(), panels, missing)
 
 
-def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[str, Any]:
-    """`line`: the same framework's entries, of the fewest neurons first."""
+def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str) -> dict[str, Any]:
+    """`line`: the same framework's entries, of the fewest neurons first; `ratios`: of the others' times over that first one's."""
     values, small = entry.values, line[0]
     enqueue = values[f"{phase}_enqueue_s"]
     returned = enqueue / values[f"{phase}_s"] if values["device"].startswith("cuda") and enqueue is not None else None
-    most = _ratio(table, small, entry, phase) if entry is not small else None
-    least = _least(table, line, phase)
+    most = _inverse(ratios[entry.index]) if entry is not small else None
+    least = _least(line, ratios)
     if least and most:
         least = least[0] * most[0], least[1] * most[0], least[2] * most[0]
     answer = verdict(most and most[0], returned, least and least[0])
@@ -57,19 +59,23 @@ def _point(table: Table, entry: Entry, line: list[Entry], phase: str) -> dict[st
     }
 
 
-def _ratio(table: Table, entry: Entry, base: Entry, phase: str) -> Share:
-    if phase == "step":
-        return table.step_ratio(entry, base)
-    ratio = entry.values[f"{phase}_s"] / base.values[f"{phase}_s"]
-    return ratio, ratio, ratio
+def _ratios(table: Table, line: list[Entry], phase: str) -> dict[int, Share]:
+    others = line[1:]
+    shown = table.compared(phase, line[0], others) if others else []
+    return {entry.index: comparison.ratio for entry, comparison in zip(others, shown, strict=True)}
 
 
-def _least(table: Table, line: list[Entry], phase: str) -> Share | None:
+def _inverse(share: Share) -> Share:
+    ratio, low, high = share
+    return 1 / ratio, 1 / high, 1 / low if low else inf
+
+
+def _least(line: list[Entry], ratios: dict[int, Share]) -> Share | None:
     """The least share of issuing in the time with the fewest neurons: all of it that does not grow with N to the next size."""
     if len(line) < 2:
         return None
     sizes = [entry.values["neurons"] for entry in line]
-    share, high, low = (1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in _ratio(table, line[1], line[0], phase))
+    share, high, low = (1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in ratios[line[1].index])
     return share, low, high
 
 

@@ -7,7 +7,7 @@ from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
-    "Weighed in the first round, while nothing is timed."
+    "Weighed in the first block, while nothing is timed."
 )
 
 

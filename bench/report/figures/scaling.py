@@ -14,7 +14,8 @@ AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "bat
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
     "its points: where it is 1 the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. "
-    "Crosses mark where the lead changes clearly: where the intervals of the two, at the sizes around, do not overlap."
+    "Crosses mark where the lead changes clearly: where one of the two is surely faster at the size before, the other at the "
+    "size behind."
 )
 
 
@@ -37,7 +38,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     seconds = f"{phase}_s"
     labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
     order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
-    crosses = _crosses(lines, phase, letter)
+    crosses = _crosses(table, lines, phase, letter)
     entries = [entry for name in order for entry in lines[name].values()]
     points = [{"row": entry.index, "label": labels[entry.variant]} for entry in entries]
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
@@ -51,22 +52,30 @@ def _label(name: str, letter: str, times: dict[int, float]) -> str:
     return f"{name}  {letter}^{power_law(list(times), list(times.values())):.2f}" if len(times) > 1 else name
 
 
-def _crosses(lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
-    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, with intervals apart at both. Only
-    frameworks measured at both sizes can be compared."""
+def _crosses(table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
+    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, surely at both. Only frameworks
+    measured at both sizes can be compared."""
     sizes = sorted({size for line in lines.values() for size in line})
     crosses = []
     for low, high in pairwise(sizes):
         both = [name for name, line in lines.items() if low in line and high in line]
         if not both:
             continue
-        time = {(name, size): lines[name][size].row.estimates[phase] for name in both for size in (low, high)}
-        before, after = (min(both, key={name: time[name, size].median for name in both}.__getitem__) for size in (low, high))
-        if time[before, low].high < time[after, low].low and time[after, high].high < time[before, high].low:
-            size, seconds = crossing((low, high), *([time[name, n].median for n in (low, high)] for name in (before, after)))
+        time = {(name, size): lines[name][size].row.estimates[phase].seconds for name in both for size in (low, high)}
+        before, after = (min(both, key={name: time[name, size] for name in both}.__getitem__) for size in (low, high))
+        at_low, at_high = ({name: lines[name][size] for name in both} for size in (low, high))
+        if _surely(table, phase, at_low, after, before) and _surely(table, phase, at_high, before, after):
+            size, seconds = crossing((low, high), *([time[name, n] for n in (low, high)] for name in (before, after)))
             near = f"{letter} ≈ {size:.3g} ({units.seconds(seconds)}), between {low} and {high}"
             crosses.append({"x": size, "seconds": seconds, "said": f"{after} overtakes {before} at {near}."})
     return crosses
+
+
+def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, faster: str) -> bool:
+    """Whether one of the `entries` of a size is surely slower than another."""
+    others = {name: entry for name, entry in entries.items() if name != faster}
+    shown = dict(zip(others, table.compared(phase, entries[faster], list(others.values())), strict=True))
+    return slower in shown and shown[slower].low > 0
 
 
 def _spec() -> Spec:
@@ -79,7 +88,9 @@ def _spec() -> Spec:
     cross: dict[str, Any] = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2}
     layers = [
         layer("line", {**place, **colour, **DASHES}, strokeWidth=1.5),
-        layer("rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}, strokeWidth=1),
+        layer(
+            "rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}, "isValid(datum.low)", strokeWidth=1
+        ),
         dots({**place, **looks, "tooltip": tooltip}, size=60),
         # With data of its own, so that it is no line of the legend.
         {"data": {"values": "$crosses"}, **layer("point", {**place, "tooltip": hint(lead="said")}, **cross)},

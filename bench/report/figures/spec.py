@@ -38,7 +38,8 @@ def calculated(**fields: str) -> list[Spec]:
 
 
 TIME = text_of("seconds", SECONDS)
-TIMED = calculated(time=TIME, interval=f"{text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)}")
+INTERVAL = f"isValid(datum.low) ? {text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)} : 'unknown'"
+TIMED = calculated(time=TIME, interval=INTERVAL)
 """A time in words, and transforms that add it and its interval to the data."""
 
 
@@ -71,7 +72,7 @@ def nominal(field: str, **more: Any) -> Spec:
 def by_variant(field: str = "variant", **axis: Any) -> Spec:
     """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
     labels = {"labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": "$names_width"}
-    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, **axis})
+    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, "zindex": 0, **axis})
 
 
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
@@ -107,7 +108,8 @@ def dots(encoding: Spec, where: str = "", **look: Any) -> Spec:
 
 def dots_with_intervals(x: Spec, tooltip: list[Spec]) -> list[Spec]:
     """Layers of a variant's dot and its interval, along the axis `x`."""
-    return [layer("rule", {**span(x), **COLOUR}, strokeWidth=2), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
+    whisker = layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2)
+    return [whisker, dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
 
 
 def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
@@ -116,10 +118,10 @@ def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
     return {"data": {"values": data}, **layer("rule", encoding, color="$muted", strokeDash=[4, 3])}
 
 
-def beside(text: str, where: str = "") -> Spec:
+def beside(text: str, where: str = "", **look: Any) -> Spec:
     """A text in the column to the right of the plot."""
     encoding = {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}}
-    return layer("text", encoding, where, align="left", baseline="middle")
+    return layer("text", encoding, where, align="left", baseline="middle", **look)
 
 
 def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:

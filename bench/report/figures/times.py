@@ -1,16 +1,18 @@
 """Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
 
+from math import isfinite
 from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, panel_of
-from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots, span
+from .figure import Figure, Panel, by_phase, by_speed, panel_of
+from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots
 
 TEXT = (
-    "A dot is the median of the rounds' medians, the line its 95 % interval. To the right: how many times the baseline's time. "
-    "The grey band is the baseline's own interval: a line that reaches into it is not clearly slower or faster. "
-    "Where a chosen baseline was not measured the fastest, 1.00×, takes its place."
+    "A dot is the mean over blocks of each block's median, the line its 95 % interval in this run. To the right: how many times "
+    "the baseline's time, with an interval that is narrower than the lines: what slows a whole pass cancels out. On a grey "
+    "ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the fastest "
+    "takes its place."
 )
 
 
@@ -20,34 +22,56 @@ def times(table: Table) -> Figure:
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    group = sorted(group, key=lambda entry: entry.values[f"{phase}_s"])
+    group = by_speed(group, phase)
     base = next((entry for entry in group if entry.variant == table.baseline), group[0])
-    points: list[dict[str, Any]] = [{"row": entry.index} for entry in group]
-    for entry, point in zip(group, points, strict=True):
-        if phase == "step" and entry is not base:  # the baseline's ratio has no interval
-            _, point["ratio_low"], point["ratio_high"] = table.step_ratio(entry, base)
+    points: list[dict[str, Any]] = []
+    for entry in group:
+        standing = entry.row.standing if phase == "step" else None
+        point = {"row": entry.index, "slower": ", ".join(entry.row.surely_slower) if standing else ""}
+        points.append(point | {"leading": standing is not None and standing.best == 1})
+    _add_ratios(table, phase, base, group, points)
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    return panel_of(table, where, group, fields, points, baseline=table.baseline, against=base.variant)
+    return panel_of(table, where, group, fields, points, baseline=table.baseline, against=base.variant, fastest=group[0].variant)
+
+
+def _add_ratios(table: Table, phase: str, base: Entry, group: list[Entry], points: list[dict[str, Any]]) -> None:
+    """Every ratio to the baseline with its interval; of a step to the fastest, those of results.csv."""
+    others = [(entry, point) for entry, point in zip(group, points, strict=True) if entry is not base]
+    if phase == "step" and base.row.standing and base.row.standing.place == 1:
+        ratios = [tuple(entry.values[name] for name in ("ratio", "ratio_low", "ratio_high")) for entry, _ in others]
+    else:
+        shown = table.compared(phase, base, [entry for entry, _ in others]) if others else []
+        ratios = [one.ratio if isfinite(one.high) else (one.ratio[0], None, None) for one in shown]
+    for (_, point), (ratio, low, high) in zip(others, ratios, strict=True):
+        point |= {"against_base": ratio, "ratio_low": low, "ratio_high": high}
 
 
 def _spec() -> Spec:
-    figures = ("seconds", "low", "high")
-    known = "isValid(datum.ratio_low) && against === datum.base"
-    ratio_interval = "' (' + format(datum.ratio_low, '.2f') + ' – ' + format(datum.ratio_high, '.2f') + ')'"
+    known = "isValid(datum.against_base) && against === datum.base"
+    ratio_interval = "'(' + format(datum.ratio_low, '.2f') + '–' + format(datum.ratio_high, '.2f') + ')'"
     transform: list[Spec] = [
-        {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "fastest"}]},
-        *calculated(chosen="datum.variant === baseline ? 1 : 0"),
-        {"joinaggregate": [{"op": "max", "field": "chosen", "as": "any_chosen"}]},
-        *calculated(base="datum.any_chosen ? baseline : datum.fastest.variant"),
-        *calculated(**{f"own_{name}": f"datum.variant === datum.base ? datum.{name} : null" for name in figures}),
-        {"joinaggregate": [{"op": "max", "field": f"own_{name}", "as": f"base_{name}"} for name in figures]},
-        *calculated(ratio="format(datum.seconds / datum.base_seconds, '.2f') + '×'"),
-        *calculated(ratio_said=f"datum.ratio + ({known} ? {ratio_interval} : '') + ' ' + datum.base"),
+        {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "quickest"}]},
+        *calculated(chosen="datum.variant === baseline ? 2 : datum.variant === fastest ? 1 : 0"),
+        {"joinaggregate": [{"op": "max", "field": "chosen", "as": "there"}]},
+        *calculated(base="[datum.quickest.variant, fastest, baseline][datum.there]"),
+        *calculated(own_seconds="datum.variant === datum.base ? datum.seconds : null"),
+        {"joinaggregate": [{"op": "max", "field": "own_seconds", "as": "base_seconds"}]},
+        *calculated(known=known, quotient="datum.known ? datum.against_base : datum.seconds / datum.base_seconds"),
+        *calculated(ratio="format(datum.quotient, '.2f') + '×'"),
+        *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_low) ? {ratio_interval} : ''"),
+        *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
+        *calculated(two_lines="[datum.ratio, datum.ratio_interval]"),
         *TIMED,
     ]
     x = log_axis("seconds", "time per call", SECONDS)
-    place = {**span(x), "y": {"value": 0}, "y2": {"value": "height"}}
-    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said")
-    band = layer("rect", place, "datum.variant === datum.base", color="$band")
-    layers = [band, *dots_with_intervals(x, tooltip), beside("ratio")]
-    return rows_of_dots(layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against")])
+    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said", surely_slower="slower")
+    ground = {"x": {"value": 0}, "x2": {"value": "width"}}
+    layers = [
+        layer("rect", ground, "datum.leading", color="$band", opacity=0.7, height={"band": 1}),
+        *dots_with_intervals(x, tooltip),
+        beside("ratio", "!datum.ratio_interval"),
+        beside("two_lines", "datum.ratio_interval", dy=-6, lineHeight=12),
+    ]
+    return rows_of_dots(
+        layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against", "fastest")]
+    )

@@ -107,12 +107,12 @@ function card(figure, panel, index, id) {
   return element("figure", {}, head, target, ...(panel.notes.length ? [notes] : []));
 }
 
-/** Shows a figure's matching panels; those of the figure of samples are of one case. */
+/** Shows a figure's matching panels; those of the figure of slots are of one case. */
 function lay(section) {
   const id = section.dataset.figure;
   const figure = data.figures[id];
   if (!figure) return;
-  const panels = id === "samples" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && wantedPoints(panel).length);
+  const panels = id === "slots" ? ofOneCase(section, figure.panels) : figure.panels.filter((panel) => matches(panel.where) && wantedPoints(panel).length);
   const limit = more.has(id) ? panels.length : FEW;
   const host = section.querySelector(".panels");
   for (const target of host.querySelectorAll(".plot")) {

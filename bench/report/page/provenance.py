@@ -7,7 +7,13 @@ from ... import units
 from ...records.rows import Row
 from ..coverage import KINDS, Conditions, reason_of
 
-IN_WORDS = {"budget": units.seconds, "timeout": units.duration, "host_memory": units.size, "memory_bytes": units.size}
+IN_WORDS = {
+    "slot": units.seconds,
+    "budget": units.seconds,
+    "timeout": units.duration,
+    "host_memory": units.size,
+    "memory_bytes": units.size,
+}
 
 
 def provenance(rows: list[Row], conditions: Conditions) -> dict:
@@ -65,7 +71,7 @@ def _text(key: str, value: object) -> str:
 def _failure(row: Row, record, conditions: Conditions) -> dict:
     how = [f"exit status {record.exit_code}" if record.exit_code else "", f"signal {record.signal}" if record.signal else ""]
     return {
-        "name": f"{conditions.name(row)}, round {record.round + 1}, attempt {record.attempt}",
+        "name": f"{conditions.name(row)}, block {record.block + 1}, attempt {record.attempt}",
         "status": record.status,
         "kind": KINDS[record.status],
         "how": ", ".join(filter(None, [record.reason, *how])),

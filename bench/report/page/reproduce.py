@@ -50,7 +50,7 @@ def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     """An experiment as its folder has it, with durations and sizes in the words of a config."""
     measure = dict(values["measure"])
-    measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("budget", "timeout")}
+    measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("slot", "budget", "timeout")}
     measure["host_memory"] = f"{measure['host_memory']}B"
     return {**values, "measure": measure}
 

@@ -1,14 +1,16 @@
 """The head of the report: what was measured, and plain sentences on how far it can be trusted."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
 from ... import units
 from ...machine.facts import machine_label
+from ...records.quality import FEWEST_BLOCKS
 from ...records.rows import Row
 from ..coverage import FLAGS, KINDS, REFUSED
+from ..metric import Entry
 from ..table import Table
 
 PROMISED_OVERHEAD_S = 0.5
@@ -76,12 +78,8 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members))
     if ranked and not flags:
         say("good", "No ranked row is flagged as unstable.")
-    rounds = sorted({len(row.records) for row in ranked})
-    if rounds == [1]:
-        say("doubt", "One round only: the intervals do not show how much one process differs from the next.")
-    elif rounds:
-        counts = " or ".join(map(str, rounds))
-        say("good", f"{counts} rounds for each ranked row, each a fresh process, interleaved with those of the other rows.")
+    for sentence in _blocks(ranked_entries, names):
+        say(*sentence)
     clocks = sorted({entry.values["device_clock"] or "" for entry in ranked_entries} - {""})
     if clocks:
         words = "; ".join(CLOCKS.get(clock, clock) for clock in clocks)
@@ -98,6 +96,45 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     return sentences
 
 
+def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[str, str, list[str]]]:
+    """In how many blocks and passes the ranked rows were timed, how far apart, and how many of their slots were disturbed."""
+    if not ranked:
+        return
+    rows = [entry.row for entry in ranked]
+    counts = sorted({entry.values["blocks"] for entry in ranked})
+    if counts == [1]:
+        yield (
+            "doubt",
+            "One block only: how much one process, or one minute, differs from the next is unknown. No rank is decided.",
+            [],
+        )
+    else:
+        text = f"{' or '.join(map(str, counts))} blocks for each ranked row, each of fresh processes"
+        yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}.", []
+    apart = [row for row in rows if any(record.live_set is None for record in row.records)]
+    if apart:
+        text = "timed one after the other, not in turns: minutes between two cases are a part of their ratio"
+        yield (
+            "doubt" if len(apart) > len(rows) / 2 else "note",
+            f"{_count(len(apart), 'ranked row')} {text}.",
+            [*map(name, apart)],
+        )
+    else:
+        yield "good", "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out.", []
+    slots = sum(entry.values["slots"] for entry in ranked)
+    disturbed = sum(round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked)
+    if disturbed:
+        text = f"{disturbed} of {_count(slots, 'slot')} of the step were disturbed, by other programs or a slowed device"
+        yield "note", f"{text}; they do not count.", []
+    if undecided := [row for row in rows if row.standing and row.standing.note]:
+        notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
+        yield (
+            "doubt",
+            f"{_count(len(undecided), 'row')} in groups without a decided rank ({'; '.join(notes)}).",
+            [*map(name, undecided)],
+        )
+
+
 def _overhead(rows: list[Row]) -> tuple[str, str] | None:
     records = [record for row in rows for record in row.records]
     spent = [record.overhead_s for record in records if record.overhead_s is not None]
@@ -107,7 +144,7 @@ def _overhead(rows: list[Row]) -> tuple[str, str] | None:
         middle, most, promised = map(units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S))
         parts.append(
             f"Outside import, build, proof and measurement snnbench itself took {middle} (median) and at most {most} per case "
-            f"and round, {'less' if promise_held else 'more'} than the {promised} that it promises; no time contains it."
+            f"and block, {'less' if promise_held else 'more'} than the {promised} that it promises; no time contains it."
         )
     if empty:
         parts.append(f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either.")

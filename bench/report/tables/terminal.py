@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..coverage import reason_of
-from ..metric import NATIVES, SUMMARY, Entry
+from ..metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..table import Table
 
 BAR = "  "
@@ -14,7 +14,7 @@ BAR = "  "
 BAR_WIDTH = 12
 UNLIMITED = 1000
 """Characters; no table is that wide."""
-DISPENSABLE = ["95 % interval", "backward", "forward", BAR, "memory", "status"]
+DISPENSABLE = ["95 % interval", "backward", "forward", BAR, "memory", "status", REMARKS, "× best"]
 """Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons stand below the table anyway."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
@@ -49,16 +49,19 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
     heads = list(shown)
     heads.insert(1 if "#" in shown else 0, "framework")
     heads.insert(heads.index("forward"), BAR)
+    if not any(shown[REMARKS].short_text(entry) for entry in group):
+        heads.remove(REMARKS)
     heads = [head for head in heads if head not in spared]
     drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         drawn.add_column(head, justify="right" if head in shown and shown[head].number else "left", no_wrap=True)
-    slowest = max((entry.row.ratio for entry in group if entry.row.ratio), default=1.0)
+    ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}
+    slowest = max(ratios.values(), default=1.0)
     for entry in group:
         row = entry.row
         cells = {head: escape(metric.short_text(entry)) for head, metric in shown.items()}
         cells["framework"] = escape(entry.variant)
         cells["status"] = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
-        cells[BAR] = block * round(max(1, BAR_WIDTH * row.ratio / slowest)) if row.ratio else ""
+        cells[BAR] = block * round(max(1, BAR_WIDTH * ratios[entry.index] / slowest)) if entry.index in ratios else ""
         drawn.add_row(*(cells[head] for head in heads))
     return drawn

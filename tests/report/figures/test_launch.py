@@ -1,11 +1,9 @@
 """Launch-bound or not: what the figure says of a framework's times at several sizes."""
 
 import pytest
-from support.synthetic import figure, rounds, table_of
+from support.synthetic import blocks, figure, table_of
 
 from snnbench.report.figures.launch import verdict
-
-pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 @pytest.mark.parametrize(
@@ -31,9 +29,9 @@ def test_launch_bound_or_not(most, returned, least, said):
     assert verdict(most, returned, least) == said
 
 
-def launched(steps: dict[int, float]) -> list[dict]:
+def launched(steps: dict[int, float], noise: float = 0.0) -> list[dict]:
     """The points for a framework that takes so many seconds a step with so many neurons."""
-    records = [r for size, step in steps.items() for r in rounds("spikingjelly", neurons=size, step=step)]
+    records = [r for size, step in steps.items() for r in blocks("spikingjelly", neurons=size, step=step, noise=noise)]
     panels = [p for p in figure(table_of(records), "launch").panels if p.where["phase"] == "step"]
     return panels[0].points if panels else []
 
@@ -53,5 +51,8 @@ def test_work_alone_is_never_called_launch_bound():
 
 
 def test_a_share_whose_interval_reaches_over_the_limit_that_decided_is_unsure():
-    points = launched({64: 0.004, 256: 0.004 * 1.599, 1024: 0.004 / 0.499})
-    assert [(point["verdict"], point["unsure"]) for point in points] == [("yes", True), ("partly", True), ("no", True)]
+    steps = {64: 0.004, 256: 0.004 * 1.599, 1024: 0.004 / 0.499}
+    sure = [(point["verdict"], point["unsure"]) for point in launched(steps)]
+    assert sure == [("yes", False), ("partly", False), ("no", False)]
+    noisy = {64: 0.004, 256: 0.004 * 1.58, 1024: 0.004 / 0.488}
+    assert [(point["verdict"], point["unsure"]) for point in launched(noisy, noise=0.03)] == [(word, True) for word, _ in sure]

@@ -2,18 +2,16 @@
 
 import pytest
 from support.paths import ROOT
-from support.synthetic import rounds, table_of
+from support.synthetic import blocks, table_of
 
 from snnbench.mistakes import ConfigError
 from snnbench.report.figures import figures_of, read_published
-
-pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 def test_published_figures_are_marked_and_never_ranked(examples):
     theirs = read_published(ROOT / "results" / "published" / "published.csv")
     assert len(theirs) > 1000 and sum(one.nominal for one in theirs) > 100
-    records = [r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)]
+    records = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
     table = table_of(records)
     *_, beside = figures_of(table, theirs)
     assert beside.id == "published" and beside.panels

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import pytest
 from support.paths import ROOT
-from support.synthetic import HOSTILE, many, record, rounds, table_of
+from support.synthetic import HOSTILE, blocks, many, record, table_of
 from support.visit import Visit
 
 from snnbench.report.figures import read_published
@@ -38,12 +38,12 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, quick_intervals, examples):
+def pages(tmp_path_factory, examples):
     """Paths of reports by name, each made when it is first asked for."""
     folder = tmp_path_factory.mktemp("pages")
 
     def published():
-        ours = [r for name in ("torch", "jax") for r in rounds(name, neurons=4096, time_steps=500)]
+        ours = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
         return html_text(table_of(ours), "published", theirs=read_published(ROOT / "results" / "published" / "published.csv"))
 
     def quickstart():
@@ -52,7 +52,7 @@ def pages(tmp_path_factory, quick_intervals, examples):
 
     def hostile():
         refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
-        return html_text(table_of([*rounds(HOSTILE, neurons=97), *rounds("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
+        return html_text(table_of([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
 
     makers = {
         "quickstart": quickstart,

@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from support.synthetic import HOSTILE, record, rounds, table_of, unmeasured
+from support.synthetic import HOSTILE, blocks, disturbed, record, table_of, unmeasured
 
 from snnbench import units
 from snnbench.adapters.base.case import PHASES
@@ -14,8 +14,6 @@ from snnbench.report.coverage import KINDS, MEANINGS
 from snnbench.report.page.page import html_text
 from snnbench.report.page.trust import trust
 from snnbench.status import STATUSES
-
-pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 class Page(HTMLParser):
@@ -70,7 +68,7 @@ def page(records: list, name="experiment", unreadable=()) -> Page:
 
 
 def test_nothing_is_requested_from_anywhere_and_only_the_own_scripts_may_run():
-    text = html_text(table_of(rounds("torch") + rounds("jax", reason=HOSTILE)), HOSTILE)
+    text = html_text(table_of(blocks("torch") + blocks("jax", reason=HOSTILE)), HOSTILE)
     parsed = Page(text)
     for tag, name, value in parsed.attributes:
         if name in ("src", "href", "srcset", "data", "action", "poster", "background"):
@@ -106,7 +104,7 @@ def test_hostile_text_is_escaped_wherever_it_comes_from():
 
 def test_every_case_is_in_the_map_with_its_status_and_reason():
     others = [status for status in STATUSES if status != "ok"]
-    records = [unmeasured(f"f-{status}", status, neurons=size) for status in others for size in (128, 256)] + rounds("torch")
+    records = [unmeasured(f"f-{status}", status, neurons=size) for status in others for size in (128, 256)] + blocks("torch")
     parsed = page(records)
     coverage, endings = parsed.of("coverage")
     assert coverage[0] == ["framework", "N = 128", "N = 256"]
@@ -127,11 +125,12 @@ def lines_of(parsed: Page) -> tuple[list[str], dict[str, dict[str, str]]]:
 
 
 def test_numbers_are_those_of_the_csv():
-    table = table_of(rounds("torch") + rounds("jax", step=0.011))
+    table = table_of(blocks("torch") + blocks("jax", step=0.011))
     _, lines = lines_of(Page(html_text(table, "experiment")))
     for entry in table.entries:
         values, shown = entry.values, lines[entry.variant]
-        assert shown["#"] == str(values["rank"]) and shown["× best"] == f"{values['ratio']:.2f}"
+        assert shown["#"] == str(values["rank_low"]) == str(values["rank_high"])
+        assert shown["× best"].split()[0] == f"{values['ratio']:.2f}×"
         assert shown["95 % interval"] == f"{units.seconds(values['step_lo_s'])} – {units.seconds(values['step_hi_s'])}"
         assert {phase: shown[phase] for phase in PHASES} == {phase: units.seconds(values[f"{phase}_s"]) for phase in PHASES}
         for phase in PHASES:
@@ -141,7 +140,7 @@ def test_numbers_are_those_of_the_csv():
             assert shown[name] == units.seconds(values[f"{name.replace(' ', '_')}_s"]) != ""
         assert shown["until return"] == units.share(values["step_enqueue_s"] / values["step_s"]) == "50.0%"
         assert shown["of the floor"] == units.share(values["roofline"])
-        assert sum(map(int, shown["samples"].split(" + "))) == values["samples"] and shown["samples"].count("+") == 1
+        assert (shown["blocks"], values["slots"], shown["disturbed"]) == ("3", 18, "0.0%")
         assert [shown[name] for name in ("verdict", "wrong decisions", "spikes that differ")] == ["proved", "0.0001 %", "0 %"]
         assert shown["gradient error"] == units.error(values["grad_error"]) == "4.8e-07"
         assert [shown["firing rate"], shown["output"]] == [units.share(values["firing_rate"]), values["output_dtype"]]
@@ -149,7 +148,7 @@ def test_numbers_are_those_of_the_csv():
 
 
 def test_a_screen_reader_finds_captions_scopes_and_buttons():
-    text = html_text(table_of(rounds("torch") + rounds("jax", neurons=97)), "experiment")
+    text = html_text(table_of(blocks("torch") + blocks("jax", neurons=97)), "experiment")
     for table in re.findall(r'<table id="cases".*?</table>', text, re.S):
         assert "<caption>" in table and 'scope="row"' in table
         heads = re.findall(r"<th [^>]*scope=.col.[^>]*>\s*(<\w+)", table[: table.index("</thead>")])
@@ -159,11 +158,11 @@ def test_a_screen_reader_finds_captions_scopes_and_buttons():
 def test_what_may_not_be_ranked_has_no_rank_and_says_why():
     broken = record("norse", "timeout", "no end after 600 s")
     refused = record("spyx", "check_failed", "decays once too often", passed=False)
-    lost = record("sinabs", round=1)  # the record of its proof is gone
-    parsed = page([*rounds("torch"), broken, refused, lost])
+    lost = record("sinabs", block=1)  # the record of its proof is gone
+    parsed = page([*blocks("torch"), broken, refused, lost])
     _, lines = lines_of(parsed)
     assert {name: line["#"] for name, line in lines.items()} == {"torch": "1", "norse": "", "spyx": "", "sinabs": ""}
-    assert (lines["norse"]["step"], lines["norse"]["forward"]) == ("timeout", "1.63 ms")  # its good phase is shown
+    assert (lines["norse"]["step"], lines["norse"]["forward"]) == ("timeout", "1.62 ms")  # its good phase is shown
     assert not lines["spyx"]["forward"] and lines["spyx"]["reason"] == "decays once too often"  # a wrong network's is not
     assert not lines["sinabs"]["step"] and "no proof" in lines["sinabs"]["reason"]
     assert "decays once too often" in parsed.text.split("Refused")[-1]
@@ -171,18 +170,19 @@ def test_what_may_not_be_ranked_has_no_rank_and_says_why():
 
 
 def test_the_trust_box_says_what_the_data_say():
-    noisy = rounds("jax", step=0.011)
-    for each in noisy:
-        each.parts["step"].samples.stop_reason = "budget"
+    noisy = blocks("jax", step=0.011)
+    disturbed(noisy, every=3)
     slow = record("spyx", step=0.012).model_copy(update={"overhead_s": 0.75})
-    records = [*rounds("torch"), *noisy, slow, record("norse", "implausible", "too fast")]
+    records = [*blocks("torch"), *noisy, slow, record("norse", "implausible", "too fast")]
     text = " ".join(page(records, unreadable=["x.json is not a record"]).text.split())
     for sentence in (
         "3 of 4 cases ranked.",
         "1 case refused as faster than the hardware allows (implausible).",
-        "Not converged (1 of 3 ranked rows)",
+        "Disturbed (1 of 3 ranked rows)",
+        "6 of 42 slots of the step were disturbed",
+        "All rows of a group were alive at once",
         "CPU time of the process, all threads",
-        "took 160 ms (median) and at most 750 ms per case and round",
+        "took 160 ms (median) and at most 750 ms per case and block",
         "Starting a process that does nothing takes 120 ms",
         "Left out: 1 file that could not be read.",
         "x.json is not a record",
@@ -192,11 +192,10 @@ def test_the_trust_box_says_what_the_data_say():
 
 
 def test_a_flag_of_most_rows_is_a_reason_to_doubt():
-    flagged = [r for name in ("jax", "torch", "norse") for r in rounds(name)]
-    for each in flagged[:4]:
-        each.parts["step"].samples.stop_reason = "budget"
+    flagged = [r for name in ("jax", "torch", "norse") for r in blocks(name)]
+    disturbed(flagged[:6], every=3)
     table = table_of(flagged)
-    (sentence,) = [one for one in trust(table, [], []) if one["text"].startswith("Not converged (2 of 3")]
+    (sentence,) = [one for one in trust(table, [], []) if one["text"].startswith("Disturbed (2 of 3")]
     assert sentence["kind"] == "doubt"
     for entry in table.entries[:2]:
         entry.values["quality"] = ""
@@ -206,13 +205,13 @@ def test_a_flag_of_most_rows_is_a_reason_to_doubt():
 @pytest.mark.parametrize("longer, flagged", [(1.005, False), (1.3, True)])
 def test_a_step_that_surely_takes_less_than_its_backward_is_flagged(longer, flagged):
     def with_backward(record):
-        samples = record.parts["step"].samples
-        wall = [longer * seconds for seconds in samples.wall]
-        backward = record.parts["backward"].model_copy(update={"samples": samples.model_copy(update={"wall": wall})})
+        slots = [slot.model_copy(update={"wall": longer * slot.wall}) for slot in record.timing("step").slots]
+        timing = record.timing("step").model_copy(update={"slots": slots})
+        backward = record.parts["backward"].model_copy(update={"timing": timing})
         return record.model_copy(update={"parts": {**record.parts, "backward": backward}})
 
-    (row,) = rows_of([with_backward(record) for record in rounds("torch")])
-    assert ("phases_disagree" in row.quality()) == flagged
+    (row,) = rows_of([with_backward(record) for record in blocks("torch", noise=0.01)])
+    assert ("phases_disagree" in row.quality) == flagged
 
 
 def test_the_floor_is_one_for_all_rows_of_a_group():
@@ -220,15 +219,15 @@ def test_the_floor_is_one_for_all_rows_of_a_group():
         step = record.parts["step"].model_copy(update={"floor_s": seconds})
         return record.model_copy(update={"parts": {**record.parts, "step": step}})
 
-    low = [with_floor(record, seconds) for record, seconds in zip(rounds("jax"), (3e-4, 1e-4), strict=True)]
-    rows = rows_of(low + [with_floor(record, 2e-4) for record in rounds("torch")] + rounds("norse", neurons=97))
+    low = [with_floor(record, seconds) for record, seconds in zip(blocks("jax", 2), (3e-4, 1e-4), strict=True)]
+    rows = rows_of(low + [with_floor(record, 2e-4) for record in blocks("torch")] + blocks("norse", neurons=97))
     assert {row.case.framework: row.floors["step"] for row in rows} == pytest.approx(
         {"jax": 1e-4, "torch": 1e-4, "norse": 2.8e-4}
     )
 
 
 def test_the_workloads_explained_are_those_of_the_rows():
-    text = " ".join(page(rounds("torch", workload="lif")).text.split())
+    text = " ".join(page(blocks("torch", workload="lif")).text.split())
     assert "lif: Leaky integrate-and-fire neurons alone" in text and "linear-lif" not in text
 
 

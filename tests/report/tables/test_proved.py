@@ -10,7 +10,7 @@ from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
 from snnbench.report.tables.proved import matrix_text
 
-RECORD = json.loads((GOLDEN / "record-1.json").read_text())
+RECORD = json.loads((GOLDEN / "record-2.json").read_text())
 
 
 def record(framework="numpy", neuron=None, device="cpu", precision="fp32", status="ok", reason=None, state="float32", **changes):

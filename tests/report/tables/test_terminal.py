@@ -12,6 +12,7 @@ from rich.console import Console
 from support.paths import ROOT
 
 from snnbench.records.rows import comparison_group
+from snnbench.report.coverage import rank_of
 from snnbench.report.files import read_results
 from snnbench.report.tables.terminal import print_tables
 
@@ -37,8 +38,8 @@ def test_what_fits_is_whole(table, width):
     for line in text.splitlines():
         assert len(line.rstrip()) <= width
     for row in table.rows:
-        if row.rank:
-            assert re.search(rf"^ +{row.rank} +{re.escape(row.case.framework_variant)} ", text, re.M)
+        if row.standing:
+            assert re.search(rf"^ *{rank_of(row)} +{re.escape(row.case.framework_variant)} ", text, re.M)
 
 
 def test_rows_measured_on_other_cores_are_not_ranked_together(table):

@@ -1,0 +1,62 @@
+"""What a reader should know of a case's slots before trusting its step time."""
+
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from ..machine.monitor import slowed
+from ..stats import drift
+from .record import Record, Slot
+
+FEWEST_BLOCKS = 3
+MOST_DISTURBED = 0.2
+"""Share of the slots."""
+MOST_PREEMPTED = 0.05
+"""Share of the wall time."""
+MOST_CHANGE = 0.05
+"""Of a time that should stay the same."""
+MOST_FOREIGN_CORES = 0.25
+
+
+def flags(records: Sequence[Record]) -> list[str]:
+    """Names of what is to be doubted, of the step's slots in all blocks."""
+    blocks = [timing.slots for record in records if (timing := record.timing("step"))]
+    monitors = [record.monitor for record in records]
+    raised = {
+        "few_blocks": 0 < len(blocks) < FEWEST_BLOCKS,
+        "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
+        "preempted": _preempted(records) > MOST_PREEMPTED,
+        "drift": bool(blocks) and abs(median(map(_drift, blocks))) > MOST_CHANGE,
+        "shared_cpu": any((monitor.get("foreign_cores") or 0) > MOST_FOREIGN_CORES for monitor in monitors),
+        "throttled": any(slowed(monitor.get("throttle_reasons", 0)) for monitor in monitors),
+        "unsteady": _unsteady([monitor.get("canary") or [] for monitor in monitors]),
+    }
+    return [flag for flag, is_raised in raised.items() if is_raised]
+
+
+def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | None:
+    """How many of the slots of a phase were disturbed; None if there are none."""
+    slots = [slot for record in records if (timing := record.timing(phase)) for slot in timing.slots]
+    return sum(slot.disturbed is not None for slot in slots) / len(slots) if slots else None
+
+
+def _preempted(records: Sequence[Record]) -> float:
+    """Share of the wall time in which the process had no core; 0 where the device's clock is not the process's."""
+    timings = [timing for record in records if (timing := record.timing("step")) and timing.device_clock == "process"]
+    slots = [slot for timing in timings for slot in timing.slots]
+    wall = sum(slot.wall for slot in slots)
+    return sum(max(slot.wall - slot.device, 0.0) for slot in slots) / wall if wall else 0.0
+
+
+def _drift(slots: list[Slot]) -> float:
+    sound = [slot for slot in slots if not slot.disturbed]
+    return drift([slot.wall for slot in sound], [slot.began for slot in sound])
+
+
+def _unsteady(canaries: list[list[float | None]]) -> bool:
+    """Whether a task that is always the same took different times, within a block or from block to block."""
+    blocks = [known for seconds in canaries if (known := [one for one in seconds if one is not None])]
+    spreads = [float(np.subtract(*np.quantile(seconds, [0.75, 0.25])) / np.median(seconds)) for seconds in blocks]
+    middles = [median(seconds) for seconds in blocks]
+    return bool(blocks) and (max(spreads) > MOST_CHANGE or max(middles) > (1 + MOST_CHANGE) * min(middles))

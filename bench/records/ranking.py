@@ -1,0 +1,136 @@
+"""Block contrasts → published times with intervals, ratios to the fastest, and intervals of ranks."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from snnbench.adapters.base.contract import Array
+
+from .contrasts import Comparison, compared, medians, rank_intervals, surely_slower
+from .pairing import Cases, contrasts, levels
+from .record import Record
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The published time in seconds: the geometric mean over blocks of a block's median, with its 95 % interval in this run. With
+    one block there is no interval."""
+
+    seconds: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a case stands among those of its comparison group."""
+
+    place: int
+    """Among the times as they were measured: 1 is the fastest."""
+    best: int
+    worst: int
+    """The ranks that it may have: so many are surely faster, and surely slower."""
+    ratio: float
+    """Its step time over that of the fastest."""
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    """The ratio's 95 % interval, and Holm's p that it is 1; None for the fastest itself, and with fewer than two blocks."""
+    slower: tuple[int, ...] = ()
+    """Cases of the group that are surely slower, by their numbers."""
+    note: str = ""
+    """Why nothing of the group could be decided."""
+
+    @property
+    def tied(self) -> bool:
+        """Not shown to be slower than the fastest, and not alone in that."""
+        return self.best == 1 < self.worst
+
+
+def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
+    """The time of each case of a comparison group; None for one that has no slots of the phase. Variances are drawn together
+    over the group. Where every block was disturbed all slots count, and there is no interval."""
+    found: list[Estimate | None] = []
+    for records, shown in zip(cases, compared(list(levels(cases, phase))), strict=True):
+        if np.isfinite(shown.estimate):
+            middle, low, high = shown.ratio
+            known = np.isfinite(shown.high)
+            found.append(Estimate(middle, low if known else None, high if known else None))
+        else:
+            seconds = [slot.wall for record in records if (timing := record.timing(phase)) for slot in timing.slots]
+            found.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
+    return found
+
+
+def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> list[list[Standing]]:
+    """The standing of each case of each comparison group, by contrasts of the step; `seconds` are their step times. Ratios of all
+    groups to their fastest are one family, and so are all pairs of one group for its ranks."""
+    tables = [contrasts(cases, "step") for cases in groups]
+    orders = [_order(table, np.log(times)) for table, times in zip(tables, seconds, strict=True)]
+    ratios = iter(compared([table[case, order[0]] for table, order in zip(tables, orders, strict=True) for case in order[1:]]))
+    return [
+        _standings(cases, table, order, np.array(times), [next(ratios) for _ in order[1:]])
+        for cases, table, order, times in zip(groups, tables, orders, seconds, strict=True)
+    ]
+
+
+def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
+    """The block contrasts of the step of every case of a comparison group with its best, from the records of all of them."""
+    by_case: dict[str, list[Record]] = {}
+    for record in records:
+        if record.timing("step"):
+            by_case.setdefault(record.case_id, []).append(record)
+    cases = list(by_case.values())
+    if len(cases) < 2:
+        return []
+    table = contrasts(cases, "step")
+    best, *others = _order(table, medians(levels(cases, "step")))
+    return [table[case, best] for case in others]
+
+
+def _order(table: Array, logs: Array) -> list[int]:
+    """The cases by their mean contrast with the fastest, which comes first; by their own `logs` where there is no contrast."""
+    first = int(np.argmin(logs))
+    for _ in range(3):  # by contrasts with the first another one may be faster
+        means = np.array([_mean(table[case, first], logs[case] - logs[first]) for case in range(len(table))])
+        if means[first] <= means.min():
+            break
+        first = int(np.argmin(means))
+    return sorted(range(len(table)), key=lambda case: (case != first, means[case]))
+
+
+def _mean(values: Array, otherwise: float) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float(otherwise)
+
+
+def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, ratios: list[Comparison]) -> list[Standing]:
+    """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it."""
+    pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
+    slower = surely_slower(pairs)
+    ranks = rank_intervals(len(cases), slower)
+    note = _note(cases, list(pairs.values()))
+    found = {}
+    for place, case in enumerate(order, start=1):
+        ratio, low, high, p = 1.0, None, None, None
+        if place > 1:
+            shown = ratios[place - 2]
+            ratio = float(np.exp(shown.estimate)) if np.isfinite(shown.estimate) else float(seconds[case] / seconds[order[0]])
+            if np.isfinite(shown.high):
+                (_, low, high), p = shown.ratio, shown.p
+        losers = tuple(loser for loser in order if (loser, case) in slower)
+        found[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
+    return [found[case] for case in range(len(cases))]
+
+
+def _note(cases: Cases, contrasts: list[Array]) -> str:
+    """Why nothing could be decided: no contrast has two blocks."""
+    if not contrasts or any(np.isfinite(values).sum() > 1 for values in contrasts):
+        return ""
+    timed = [(record.set, record.block) for records in cases for record in records if record.timing("step")]
+    if len({*timed}) == 1:
+        return "one block: not ranked finely"
+    together = len({*timed}) < len(timed)
+    return f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"

@@ -1,0 +1,144 @@
+"""One case slot by slot, coloured by block, and the device's clock underneath."""
+
+from itertools import chain
+from typing import Any
+
+from ...machine.monitor import slowed
+from ...records.record import Record, Slot
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel
+from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
+
+TEXT = (
+    "A large dot is the median of a slot of the step, the line its middle half, small dots some of its calls; by block, over the "
+    "seconds since the block's first slot. Crossed out is a disturbed slot, which does not count. Underneath is what the "
+    "device's own clock says of the same slots: wall time far above it is waiting, for Python or for a core that somebody else "
+    "had. Last comes how fast the device ticked meanwhile, where the system tells."
+)
+MOST_CALLS = 20_000
+"""In the whole report. Where there are more, every k-th is shown, and a note says so."""
+
+
+def slots(table: Table) -> Figure:
+    shown = [entry for entry in table.entries if entry.shows("step") and not entry.native]
+    calls = sum(len(slot.samples) for entry in shown for slot in chain(*entry.row.slots("step")))
+    every = max(1, -(-calls // MOST_CALLS))
+    panels = [panel for entry in shown for panel in _panels(table, entry, every)]
+    return Figure("slots", "One case, slot by slot", TEXT, _spec(), panels, "There are no slots.")
+
+
+def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
+    """The wall clock's panel, under it the device's, and under that its frequency, as far as they are known."""
+    where = entry.parts | {"phase": "step"}
+    title = table.title(where, entry.variant)
+    device = "CPU time of the process" if entry.values["device_clock"] == "process" else "time on the device"
+    thinned = [f"Of the calls that a record keeps, every {every}th is shown."] if every > 1 else []
+    kinds = [
+        ("wall time", _wall(entry, every), TIMES, thinned),
+        (device, _device(entry), TIMES, _meanwhile(entry)),
+        ("clock of the device", _frequency(entry), FREQUENCY, []),
+    ]
+    panels = []
+    for words, points, how, notes in kinds:
+        if points:
+            names = {"blocks_shown": sorted({point["block"] for point in points}), "of": entry.index, "clock": words}
+            panels.append(Panel(f"{title} · {words}", where, points, {}, names | how, notes))
+    return panels
+
+
+MEGAHERTZ = "format(datum.value, ',') + ' MHz'"
+TIMES = {"axis_labels": SECONDS, "said": text_of("value", SECONDS), "dots": 1, "line": 0}
+FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dots": 0, "line": 1}
+"""Slots, and a frequency that holds until the next reading."""
+
+
+def _timed(entry: Entry) -> list[tuple[Record, list[Slot]]]:
+    return [(record, timing.slots) for record in entry.row.records if (timing := record.timing("step")) and timing.slots]
+
+
+def _wall(entry: Entry, every: int) -> list[dict[str, Any]]:
+    points: list[dict[str, Any]] = []
+    for record, block in _timed(entry):
+        for slot in block:
+            place = {"block": record.block + 1, "at": _short(slot.began - block[0].began)}
+            points += [place | {"call": _short(seconds)} for seconds in slot.samples[::every]]
+            middle = {"value": _short(slot.wall), "low": _short(slot.low), "high": _short(slot.high)}
+            points.append(place | middle | ({"disturbed": slot.disturbed} if slot.disturbed else {}))
+    return points
+
+
+def _device(entry: Entry) -> list[dict[str, Any]]:
+    return [
+        {"block": record.block + 1, "at": _short(slot.began - block[0].began), "value": _short(slot.device)}
+        for record, block in _timed(entry)
+        for slot in block
+    ]
+
+
+def _frequency(entry: Entry) -> list[dict[str, Any]]:
+    """Readings from the first slot to the last, the one before, which held at the beginning, and what held at the end."""
+    points = []
+    for record, block in _timed(entry):
+        watched = record.monitor.get("watched", {})
+        if "mhz" not in watched:
+            continue
+        end = block[-1].began - block[0].began + block[-1].calls * block[-1].wall
+        readings = [(at - block[0].began, mhz) for at, mhz in zip(watched["at"], watched["mhz"], strict=True)]
+        held = [mhz for at, mhz in readings if at <= 0][-1:]
+        within = [(0.0, mhz) for mhz in held] + [(at, mhz) for at, mhz in readings if 0 < at <= end]
+        within += [(end, mhz) for _, mhz in within[-1:]]
+        points += [{"block": record.block + 1, "at": _short(at), "value": _short(mhz)} for at, mhz in within]
+    return points
+
+
+def _meanwhile(entry: Entry) -> list[str]:
+    """How the device was and who else computed, while the block was measured."""
+    notes = []
+    for record in entry.row.records:
+        watched, reasons = record.monitor.get("watched", {}), slowed(record.monitor.get("throttle_reasons", 0))
+        ranges = [f"{min(watched[key]):g} – {max(watched[key]):g} {unit}" for key, unit in UNITS.items() if key in watched]
+        if ranges:
+            notes.append(f"Block {record.block + 1}, meanwhile: {', '.join(ranges)}.")
+        if reasons:
+            notes.append(f"Block {record.block + 1}: the GPU was slowed down by {' and '.join(reasons)}.")
+        if (foreign := record.monitor.get("foreign_cores")) is not None:
+            notes.append(f"Block {record.block + 1}: other programs used {foreign:.2g} cores meanwhile.")
+    return notes
+
+
+UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
+
+
+def _short(value: float) -> float:
+    """Four digits: a pixel needs no more."""
+    return float(f"{value:.4g}")
+
+
+def _spec() -> Spec:
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "axis": {"title": "seconds since the block's first slot", "tickCount": 6, **APART},
+    }
+    axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
+    y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
+    kind = {
+        "field": "block",
+        "type": "nominal",
+        "legend": {"orient": "bottom", "title": "block", "symbolSize": 60, "symbolOpacity": 1},
+    }
+    colour = {**kind, "scale": {"domain": "$blocks_shown", "range": "$palette"}}
+    shape = {**kind, "scale": {"domain": "$blocks_shown", "range": "$marks"}}
+    quartiles = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    cross = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 120, "stroke": "$ink", "strokeWidth": 1.5}
+    tooltip = hint(block="block", reading="reading", disturbed="disturbed")
+    slot = "isValid(datum.value)"
+    layers = [
+        dots({"y": {**y, "field": "call"}}, "isValid(datum.call)", size=8, opacity=0.35),
+        layer("rule", quartiles, "isValid(datum.low)", strokeWidth=1.5),
+        layer("line", {"y": y}, slot, interpolate="step-after", strokeWidth=2, opacity="$line"),
+        dots({"y": y, "shape": shape, "tooltip": tooltip}, slot, size=45, opacity="$dots"),
+        layer("point", {"y": y, "color": {"value": "$ink"}}, "isValid(datum.disturbed)", **cross),
+    ]
+    return plane(layers, calculated(reading="$said"), height=170, encoding={"x": x, "color": colour})

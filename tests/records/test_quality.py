@@ -1,0 +1,63 @@
+"""Flags: each is raised by what it names, and by nothing else."""
+
+import pytest
+from support.synthetic import blocks, disturbed
+
+from snnbench.records.quality import disturbed_share, flags
+from snnbench.records.rows import rows_of
+from snnbench.report.coverage import FLAGS, remarks_on
+
+
+def spoilt(flag: str) -> list:
+    """Records with just this fault."""
+    records = blocks("torch", count=2 if flag == "few_blocks" else 3)
+    if flag == "disturbed":
+        disturbed(records, every=4)
+    for number, one in enumerate(records):
+        slots = one.timing("step").slots
+        for place, slot in enumerate(slots):
+            if flag == "preempted":
+                slot.device = 0.94 * slot.wall
+            if flag == "drift":
+                slot.wall *= 1 + 0.02 * place
+            slot.device = min(slot.device, slot.wall)
+        if flag == "shared_cpu":
+            one.monitor["foreign_cores"] = 0.3
+        if flag == "throttled":
+            one.monitor["throttle_reasons"] = 0x40
+        if flag == "unsteady":
+            one.monitor["canary"] = [0.03 * (1 + 0.06 * number), None, 0.03 * (1 + 0.06 * number)]
+    return records
+
+
+@pytest.mark.parametrize("flag", ["few_blocks", "drift", "shared_cpu", "throttled", "unsteady", "preempted", "disturbed"])
+def test_a_fault_raises_its_flag(flag):
+    raised = flags(spoilt(flag))
+    if flag == "disturbed":
+        raised.remove("preempted")  # what spoilt the slots
+    assert raised == [flag] and flag in FLAGS
+
+
+def test_good_records_raise_none():
+    assert flags(blocks("torch")) == []
+
+
+def test_one_slow_pass_is_no_drift():
+    records = blocks("torch")
+    for one in records:
+        last = one.timing("step").slots[-1]
+        last.wall = last.device = 2 * last.wall
+    assert flags(records) == []
+
+
+def test_a_canary_that_is_unsteady_within_a_block_is_seen():
+    records = blocks("torch")
+    records[1].monitor["canary"] = [0.03, 0.03, 0.033, 0.033, None]
+    assert flags(records) == ["unsteady"]
+
+
+def test_the_share_of_disturbed_slots_is_said():
+    records = disturbed(blocks("torch"), every=3)
+    assert disturbed_share(records) == pytest.approx(1 / 3) and disturbed_share([]) is None
+    (row,) = rows_of(records)
+    assert remarks_on(row) == "disturbed 33%, preempted"

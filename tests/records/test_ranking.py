@@ -1,0 +1,99 @@
+"""Times, ratios and ranks of a comparison group: what is decided, what stays a tie, and what is said where nothing is known."""
+
+import pytest
+from support.synthetic import blocks, disturbed, record
+
+from snnbench.records.ranking import contrasts_with_the_best
+from snnbench.records.rows import Row, rows_of
+
+NOISE = 0.005
+
+
+def standings(records) -> dict:
+    return {row.case.framework: row.standing for row in rows_of(records)}
+
+
+def group(noise=NOISE, **fields) -> list:
+    """One 40 % faster than the others, two that are as good as equal, and a slow one."""
+    steps = {"jax": 0.0020, "torch": 0.0028, "norse": 0.00281, "snntorch": 0.0040}
+    return [one for name, step in steps.items() for one in blocks(name, step=step, noise=noise, **fields)]
+
+
+def test_ranks_are_intervals_and_equal_cases_share_theirs():
+    found = standings(group())
+    assert {name: (one.best, one.worst) for name, one in found.items()} == {
+        "jax": (1, 1),
+        "torch": (2, 3),
+        "norse": (2, 3),
+        "snntorch": (4, 4),
+    }
+    assert not any(one.tied for one in found.values())
+
+
+def test_who_is_not_shown_to_be_slower_than_the_best_is_tied_with_it():
+    found = standings([one for one in group() if one.case["framework"] != "jax"])
+    assert {name: one.tied for name, one in found.items()} == {"torch": True, "norse": True, "snntorch": False}
+    rows = {row.case.framework: row for row in rows_of(group())}
+    assert {*rows["jax"].surely_slower} == {"torch", "norse", "snntorch"} and rows["snntorch"].surely_slower == ()
+
+
+def test_a_ratio_lies_in_its_interval_and_the_fastest_has_none():
+    found = standings(group())
+    assert (found["jax"].place, found["jax"].ratio, found["jax"].low, found["jax"].p) == (1, 1.0, None, None)
+    for name, ratio in (("torch", 1.4), ("norse", 1.405), ("snntorch", 2.0)):
+        one = found[name]
+        assert one.low < one.ratio < one.high and one.ratio == pytest.approx(ratio, rel=0.02) and one.p < 0.05
+
+
+def test_a_time_lies_in_its_interval_and_holds_what_slowed_all():
+    for row in rows_of(group()):
+        step = row.estimates["step"]
+        assert step.low < step.seconds < step.high
+    drifting = rows_of([one for number in range(3) for one in (record("jax", block=number, step=0.002 * (1 + 0.2 * number)),)])
+    assert drifting[0].estimates["step"].high > 1.2 * drifting[0].estimates["step"].seconds
+
+
+def test_with_one_block_nothing_is_decided_and_it_says_why():
+    found = standings(group(count=1))
+    assert {(one.best, one.worst, one.note, one.high, one.p) for one in found.values()} == {
+        (1, 4, "one block: not ranked finely", None, None)
+    }
+    assert [one.place for one in found.values()] == [1, 2, 3, 4]
+    (row,) = rows_of([record("jax")])
+    assert (row.estimates["step"].low, row.standing.note) == (None, ""), "who is alone has nobody to be ranked with"
+
+
+def test_times_of_different_runs_are_shown_and_not_ranked():
+    records = group()
+    for one in records:
+        one.set = one.case["framework"]
+    found = standings(records)
+    assert {(one.best, one.worst, one.note) for one in found.values()} == {(1, 4, "not measured together: not ranked finely")}
+    assert found["snntorch"].ratio == pytest.approx(2, rel=0.02)
+
+
+def test_slots_that_were_all_disturbed_give_a_time_and_no_rank():
+    found = rows_of(disturbed(group(), every=1))
+    assert {row.standing.note for row in found} == {"too many disturbed slots: not ranked finely"}
+    assert all(row.estimates["step"].low is None and row.disturbed_share == 1 for row in found)
+
+
+def test_disturbed_slots_change_no_time():
+    clean, spoilt = rows_of(group(noise=0.0)), rows_of(disturbed(group(noise=0.0), every=4))
+    for one, other in zip(clean, spoilt, strict=True):
+        assert other.estimates["step"].seconds == pytest.approx(one.estimates["step"].seconds, rel=0.02)
+        assert other.standing.ratio == pytest.approx(one.standing.ratio, rel=1e-9)
+
+
+def test_the_wall_time_alone_is_made_as_the_published_one():
+    for row in rows_of(group()):
+        assert row.median("step", "wall") == pytest.approx(row.estimates["step"].seconds, rel=1e-4)
+        assert Row(row.case, row.records[:1]).median("step", "enqueue") == pytest.approx(
+            0.5 * Row(row.case, row.records[:1]).median("step", "wall")
+        )
+
+
+def test_contrasts_with_the_best_tell_how_many_blocks_a_group_needs():
+    found = contrasts_with_the_best(group())
+    assert [len(one) for one in found] == [3, 3, 3] and all((one > 0.3).all() for one in found)
+    assert contrasts_with_the_best([record("jax")]) == []

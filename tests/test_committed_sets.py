@@ -1,0 +1,60 @@
+"""Committed results are worth reading: what they rank was mostly undisturbed, and something in them is decided."""
+
+import pytest
+from support.paths import ROOT
+from support.synthetic import blocks, disturbed, table_of
+
+from snnbench.records.quality import MOST_DISTURBED
+from snnbench.report.files import read_results
+
+BEFORE_BLOCKS = {"quickstart", "example", "natives", "coverage", "memory"}
+"""Measured in rounds, one case after the other; the large sets follow."""
+SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/records"))
+
+
+def share_said(name: str, share: float) -> bool:
+    """Whether a line of the README that names the set tells the share of its slots that were disturbed."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    return any(f"results/{name}" in line and f"{share:.0%}" in line for line in lines)
+
+
+def faults(name: str, groups: list[list]) -> list[str]:
+    """What is wrong with the ranked rows of a set, by group."""
+    found = []
+    for rows in groups:
+        slots = [slot for row in rows for block in row.slots("step") for slot in block]
+        share = sum(slot.disturbed is not None for slot in slots) / len(slots)
+        if share > MOST_DISTURBED and not share_said(name, share):
+            found.append(f"{share:.0%} of the slots were disturbed, and no line of the README that names results/{name} says so")
+    if not any(row.standing.best > 1 or row.standing.worst < len(rows) for rows in groups for row in rows):
+        found.append("no rank is decided")
+    return found
+
+
+def groups_of(table) -> list[list]:
+    groups = ([entry.row for entry in group if entry.row.standing] for _, group in table.comparison_groups())
+    return [rows for rows in groups if len(rows) > 1]
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if name not in BEFORE_BLOCKS])
+def test_a_set_is_undisturbed_and_decides_something(name):
+    assert faults(name, groups_of(read_results([ROOT / "results" / name]).table)) == []
+
+
+@pytest.mark.parametrize("name", sorted(BEFORE_BLOCKS))
+def test_only_sets_that_were_measured_in_rounds_are_let_off(name):
+    records = [record for row in read_results([ROOT / "results" / name]).rows for record in row.records]
+    slots = [timing.slots for record in records if (timing := record.timing("step"))]
+    assert all(len(block) == 1 for block in slots) and all(record.live_set is None for record in records)
+
+
+def made_up(every: int | None = None, **fields) -> list[list]:
+    records = [one for name, step in (("jax", 0.002), ("torch", 0.003)) for one in blocks(name, step=step, noise=0.005, **fields)]
+    return groups_of(table_of(disturbed(records, every) if every else records))
+
+
+def test_what_is_wrong_with_a_set_is_seen():
+    assert faults("made-up", made_up()) == []
+    assert faults("made-up", made_up(count=1)) == ["no rank is decided"]
+    (said,) = faults("made-up", made_up(every=3))
+    assert said.startswith("33% of the slots were disturbed")
