@@ -60,14 +60,15 @@ class Member:
 
 
 class LiveSet:
-    """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took, by pass."""
+    """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took in
+    each pass, None where somebody else had its core."""
 
     def __init__(self, measure: Measure, monitor: Monitor, start_canary: Callable[[], Launched], tell: Callable[[str], None]):
         """Raises CannotStart."""
         self.measure, self.monitor, self.tell = measure, monitor, tell
         self.members: list[Member] = []
         self.passes = 0
-        self.canary: dict[int, float | None] = {}
+        self.canary: list[float | None] = []
         self._canary = start_canary()
         self._canary.answer()
 
@@ -93,7 +94,7 @@ class LiveSet:
 
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
         self.tell(f"pass {number + 1} of {self.measure.passes}, {len(members)} alive")
-        self._sing(self.passes + number)
+        self._sing()
         again: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
             for phase in member.due(number):
@@ -121,10 +122,10 @@ class LiveSet:
         spoilt = disturbance(answer["slot"], clock, self.measure.threads, foreign, slowed)
         return {"pass": number, **answer["slot"], "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
-    def _sing(self, number: int) -> None:
+    def _sing(self) -> None:
         answer = self._canary.order({})
         steady = answer is not None and answer["wall"] <= 1.05 * answer["cpu"]
-        self.canary[number] = round(answer["wall"], 6) if answer is not None and steady else None
+        self.canary.append(round(answer["wall"], 6) if answer is not None and steady else None)
 
     def all_but_the_fastest(self) -> list[Member]:
         """Members but the one of the shortest step, which stays: all others are held against it."""

@@ -198,7 +198,7 @@ def test_more_blocks_measure_only_the_new_ones(snnbench, finished):
     again = snnbench.run(config, *more)
     now = written(again.folder)
     assert {name: now[name] for name in before} == before
-    assert sorted(record["round"] for record in again.records) == [0, 1, 2]
+    assert sorted(record["block"] for record in again.records) == [0, 1, 2]
     assert [row["blocks"] for row in again.rows] == ["3"]
 
 

@@ -96,7 +96,7 @@ def test_a_worker_that_dies_takes_nobody_with_it():
 def test_the_canary_sings_in_every_pass_and_is_not_believed_where_it_was_preempted():
     live = live_set(Worker())
     live.time_passes(Random(1))
-    assert live.canary == {number: None if number == 1 else 0.03 for number in range(10)}
+    assert live.canary == [None if number == 1 else 0.03 for number in range(10)]
 
 
 def test_passes_of_a_second_set_go_on_behind_those_of_the_first():
