@@ -6,6 +6,13 @@ def seconds(value: float | None) -> str:
     return "" if value is None else _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9})
 
 
+def seconds_between(low: float, high: float) -> str:
+    """From one time to another, with one unit where they share it: `1.23 – 1.31 ms`."""
+    first, last = seconds(low), seconds(high)
+    number, unit = first.split(" ")
+    return f"{number if last.endswith(f' {unit}') else first} – {last}"
+
+
 def size(value: float | None) -> str:
     """Bytes with a binary unit: `12.3 MiB`."""
     if value is None or value < 2**10:

@@ -168,9 +168,12 @@ def rank_of(row: Row) -> str:
 
 
 def remarks_on(row: Row) -> str:
-    """What is flagged of a row that shows a step time, in short words."""
-    share = f" {row.disturbed_share:.0%}" if row.disturbed_share else ""
-    return ", ".join(FLAGS[flag][0] + share * (flag == "disturbed") for flag in row.quality) if row.sound else ""
+    """What is flagged of a row that shows a step time, in short words, and the share of its slots that were disturbed."""
+    if not row.sound:
+        return ""
+    share = row.disturbed_share or 0.0
+    words = [FLAGS[flag][0] for flag in row.quality if flag != "disturbed"]
+    return ", ".join(words + [f"{share:.0%} disturbed"] * (share >= 0.01))
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:

@@ -22,7 +22,6 @@ HINTS = {
     "be slower than the best",
     "ratio": "step time over that of the fastest, with its 95 % interval, paired pass by pass",
     "blocks": "sets of fresh processes, which were timed together",
-    "disturbed_share": "of the step's slots; they do not count",
     "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
     "memory_meaning": "figures of different meaning are different quantities",
     "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes before; few may be, "
@@ -69,7 +68,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     def interval(entry: Entry) -> str:
         low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
-        return f"{units.seconds(low)} – {units.seconds(high)}" if entry.shows(phase) and low is not None else ""
+        return units.seconds_between(low, high) if entry.shows(phase) and low is not None else ""
 
     def until_return(entry: Entry) -> str:
         values = entry.values
@@ -225,7 +224,7 @@ METRICS: tuple[Metric, ...] = (
     _condition("threads", lambda row: row.first.measure["threads"], 180),
     Metric("blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600),
     Metric("slots", lambda row: sum(map(len, row.slots("step")))),
-    Metric("disturbed_share", lambda row: row.disturbed_share, "share", "disturbed", HINTS["disturbed_share"], "times", 601),
+    Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
     Metric("quality", lambda row: " ".join(row.quality), "", REMARKS, "", f"times {SUMMARY} {NATIVES}", 610, _remarks),
     Metric("warnings", _warnings),
     Metric("version", lambda row: row.first.adapter["version"]),

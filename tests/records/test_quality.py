@@ -60,4 +60,4 @@ def test_the_share_of_disturbed_slots_is_said():
     records = disturbed(blocks("torch"), every=3)
     assert disturbed_share(records) == pytest.approx(1 / 3) and disturbed_share([]) is None
     (row,) = rows_of(records)
-    assert remarks_on(row) == "disturbed 33%, preempted"
+    assert remarks_on(row) == "preempted, 33% disturbed"

@@ -109,7 +109,7 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, schemes):
 def test_hostile_names_do_nothing_but_stand_there(visit):
     seen = visit("hostile", width=390)
     seen.draw()
-    seen.page.locator("[data-figure=times] .role-mark path").first.hover()
+    seen.page.locator("[data-figure=times] .mark-symbol path").first.hover()
     assert seen.page.locator("img").count() == 0 and "alert" in seen.page.locator("#cases").inner_text()
     faults = seen.page.evaluate(LOOK, [390, "light"])
     assert [fault for fault in faults if "evil" not in fault and "script" not in fault] == []  # nobody has room for such a name
@@ -178,13 +178,13 @@ def test_phase_baseline_and_case(visit, examples):
     seen.page.select_option("select[name=baseline]", "torch")
     seen.draw("times")
     words = seen.words("times")
-    base = next(row for row in examples.rows if row.case.framework_variant == "torch").estimates["forward"].median
-    fused = next(row for row in examples.rows if row.case.framework_variant == "fused").estimates["forward"].median
+    base = next(row for row in examples.rows if row.case.framework_variant == "torch").estimates["forward"].seconds
+    fused = next(row for row in examples.rows if row.case.framework_variant == "fused").estimates["forward"].seconds
     assert "1.00×" in words and f"{fused / base:.2f}×" in words
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
     case.select_option(index=5)
-    assert all(title.startswith(options[5]) for title in seen.titles("samples")) and len(seen.titles("samples")) == 3
+    assert all(title.startswith(options[5]) for title in seen.titles("slots")) and len(seen.titles("slots")) == 3
     assert "case=" in seen.page.url and seen.heard == []
 
 

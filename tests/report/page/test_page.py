@@ -131,7 +131,7 @@ def test_numbers_are_those_of_the_csv():
         values, shown = entry.values, lines[entry.variant]
         assert shown["#"] == str(values["rank_low"]) == str(values["rank_high"])
         assert shown["× best"].split()[0] == f"{values['ratio']:.2f}×"
-        assert shown["95 % interval"] == f"{units.seconds(values['step_lo_s'])} – {units.seconds(values['step_hi_s'])}"
+        assert shown["95 % interval"] == units.seconds_between(values["step_lo_s"], values["step_hi_s"])
         assert {phase: shown[phase] for phase in PHASES} == {phase: units.seconds(values[f"{phase}_s"]) for phase in PHASES}
         for phase in PHASES:
             for kind, word in (("peak", "peak"), ("extra", "beyond")):
@@ -140,7 +140,7 @@ def test_numbers_are_those_of_the_csv():
             assert shown[name] == units.seconds(values[f"{name.replace(' ', '_')}_s"]) != ""
         assert shown["until return"] == units.share(values["step_enqueue_s"] / values["step_s"]) == "50.0%"
         assert shown["of the floor"] == units.share(values["roofline"])
-        assert (shown["blocks"], values["slots"], shown["disturbed"]) == ("3", 18, "0.0%")
+        assert (shown["blocks"], values["slots"], values["disturbed_share"]) == ("3", 18, 0)
         assert [shown[name] for name in ("verdict", "wrong decisions", "spikes that differ")] == ["proved", "0.0001 %", "0 %"]
         assert shown["gradient error"] == units.error(values["grad_error"]) == "4.8e-07"
         assert [shown["firing rate"], shown["output"]] == [units.share(values["firing_rate"]), values["output_dtype"]]
