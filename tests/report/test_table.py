@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from support.synthetic import blocks, table_of
+from support.synthetic import blocks, disturbed, table_of
 
 from snnbench.records.rows import Row, rows_of
 from snnbench.report.coverage import axis_of
@@ -82,3 +82,31 @@ def test_a_field_that_no_list_names_is_said_by_its_name():
 def test_what_is_the_same_for_all_cases_is_no_condition():
     table = table_of(blocks("torch") + blocks("jax", neurons=97))
     assert table.conditions.varying_axes == ["neurons"] and "fp32" in table.conditions.fixed
+
+
+def test_remarks_have_a_column_only_where_there_are_any():
+    good, bad = blocks("torch", neurons=97), disturbed(blocks("jax"), every=3)
+    markdown, terminal = markdown_text(table_of(good)), printed(table_of(good))
+    assert "remarks" not in markdown and "remarks" not in terminal
+    for text in (markdown_text(table_of(bad)), printed(table_of(bad))):
+        assert "remarks" in text and "33% disturbed" in text
+
+
+def test_one_block_is_told_where_the_ranks_stand():
+    records = [*blocks("torch", count=1), *blocks("jax", count=1)]
+    for text in (markdown_text(table_of(records)), printed(table_of(records))):
+        assert "one block: not ranked finely" in text and text.count("=1–2") == 2 and text.count("few blocks") == 2
+
+
+def test_columns_of_what_is_unknown_are_empty():
+    (line,) = csv.DictReader(io.StringIO(csv_text(table_of(blocks("torch", count=1)))))
+    assert {line[name] for name in ("step_lo_s", "ratio_low", "p_holm", "loosened", "step_kept_memory_bytes")} == {""}
+    assert (line["rank_low"], line["rank_high"], line["blocks"], line["slots"], line["ratio"]) == ("1", "1", "1", "6", "1.0")
+
+
+def test_what_memory_keeps_between_calls_and_loosened_rules_are_columns():
+    first, *others = blocks("torch")
+    first.memory["step"]["kept_bytes"] = 4096
+    first.proof["loosened"] = ["fixed point", "no gradients"]
+    (line,) = csv.DictReader(io.StringIO(csv_text(table_of([first, *others]))))
+    assert (line["step_kept_memory_bytes"], line["loosened"]) == ("4096", "fixed point; no gradients")

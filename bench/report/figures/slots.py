@@ -11,10 +11,10 @@ from .figure import Figure, Panel
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step, the line its middle half, small dots some of its calls; by block, over the "
-    "seconds since the block's first slot. Crossed out is a disturbed slot, which does not count. Underneath is what the "
-    "device's own clock says of the same slots: wall time far above it is waiting, for Python or for a core that somebody else "
-    "had. Last comes how fast the device ticked meanwhile, where the system tells."
+    "A large dot is the median of a slot of the step, the line its middle half, small dots some of its calls, on the edge those "
+    "beyond it; by block, over the seconds since the block's first slot. Crossed out is a disturbed slot, which does not count. "
+    "Underneath is what the device's own clock says of the same slots: wall time far above it is waiting, for Python or for a "
+    "core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
 )
 MOST_CALLS = 20_000
 """In the whole report. Where there are more, every k-th is shown, and a note says so."""
@@ -42,7 +42,8 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     panels = []
     for words, points, how, notes in kinds:
         if points:
-            names = {"blocks_shown": sorted({point["block"] for point in points}), "of": entry.index, "clock": words}
+            names: dict[str, Any] = {"blocks_shown": sorted({point["block"] for point in points}), "of": entry.index}
+            names |= {"clock": words, "span": _span(points)}
             panels.append(Panel(f"{title} · {words}", where, points, {}, names | how, notes))
     return panels
 
@@ -92,6 +93,13 @@ def _frequency(entry: Entry) -> list[dict[str, Any]]:
     return points
 
 
+def _span(points: list[dict[str, Any]]) -> list[float]:
+    """What the slots fill, and a little more: one slow call would press them all onto a line."""
+    known = [point[name] for point in points for name in ("low", "value", "high") if name in point]
+    margin = 0.05 * (max(known) - min(known)) or 0.01 * max(known)
+    return [_short(min(known) - margin), _short(max(known) + margin)]
+
+
 def _meanwhile(entry: Entry) -> list[str]:
     """How the device was and who else computed, while the block was measured."""
     notes = []
@@ -122,7 +130,7 @@ def _spec() -> Spec:
         "axis": {"title": "seconds since the block's first slot", "tickCount": 6, **APART},
     }
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
-    y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
+    y = {"field": "value", "type": "quantitative", "scale": {"domain": "$span", "nice": False, "clamp": True}, "axis": axis}
     kind = {
         "field": "block",
         "type": "nominal",

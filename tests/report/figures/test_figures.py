@@ -5,7 +5,7 @@ import io
 
 import pytest
 from support.paths import ROOT
-from support.synthetic import blocks, figure, record, table_of, unmeasured
+from support.synthetic import blocks, disturbed, figure, record, table_of, unmeasured
 
 from snnbench.adapters.base.case import NATIVE
 from snnbench.kernels.spec import NEURONS
@@ -137,3 +137,28 @@ def test_a_slow_start_pays_off_after_so_many_calls():
 
 def test_names_in_a_specification_are_replaced_and_nothing_else():
     assert substituted({"a": ["$x", "$y", 1], "b": {"c": "$x"}}, {"x": [2]}) == {"a": [[2], "$y", 1], "b": {"c": [2]}}
+
+
+def test_a_tie_is_marked_in_the_winner_map():
+    near = [one for name, step in (("jax", 0.002), ("torch", 0.002004)) for one in blocks(name, step=step, noise=0.005)]
+    for records, also in ((near, "torch"), (blocks("jax", step=0.002) + blocks("torch", step=0.003), "")):
+        for panel in figure(table_of(records), "winners").panels:
+            (cell,) = panel.points
+            assert cell["also"] in (also, "jax" if also else ""), panel.where["phase"]
+
+
+def test_ratios_to_a_chosen_baseline_have_intervals_in_every_phase():
+    records = [one for name, step in (("jax", 0.002), ("torch", 0.003)) for one in blocks(name, step=step, noise=0.005)]
+    for panel in figure(table_of(records, baseline="torch"), "times").panels:
+        jax, torch = panel.points
+        assert jax["ratio_low"] < jax["against_base"] < jax["ratio_high"] < 0.7 and "against_base" not in torch
+
+
+def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
+    table = table_of(disturbed(blocks("torch", passes=4), every=4))
+    wall, device, _clock = figure(table, "slots").panels
+    slots = [point for point in wall.points if "value" in point]
+    assert len(slots) == 12 and len(wall.points) == 12 + 12 * 8 and len(device.points) == 12
+    assert [point.get("disturbed") for point in slots] == ["preempted", None, None, None] * 3
+    low, high = wall.names["span"]
+    assert all(low < point["low"] and point["value"] < high for point in slots)

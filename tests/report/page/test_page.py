@@ -5,10 +5,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from support.synthetic import HOSTILE, blocks, disturbed, record, table_of, unmeasured
+from support.synthetic import HOSTILE, blocks, disturbed, figure, record, table_of, unmeasured
 
 from snnbench import units
-from snnbench.adapters.base.case import PHASES
+from snnbench.adapters.base.case import NATIVE, PHASES
 from snnbench.records.rows import rows_of
 from snnbench.report.coverage import KINDS, MEANINGS
 from snnbench.report.page.page import html_text
@@ -236,3 +236,40 @@ def test_little_or_nothing_to_show(records):
     parsed = page(records)
     assert "experiment" in parsed.text
     assert not re.search(r"\b(nan|None|inf)\b", parsed.text)
+
+
+def group(**fields) -> list:
+    """Two that are as good as equal, and a slow one."""
+    steps = {"jax": 0.002, "torch": 0.002004, "norse": 0.003}
+    return [one for name, step in steps.items() for one in blocks(name, step=step, noise=0.005, **fields)]
+
+
+def test_a_tie_for_the_best_is_shaded_and_a_rank_says_who_is_surely_slower():
+    text = html_text(table_of(group()), "experiment")
+    _, lines = lines_of(Page(text))
+    assert {name: line["#"] for name, line in lines.items()} == {"jax": "=1–2", "torch": "=1–2", "norse": "3"}
+    assert re.fullmatch(r"1\.\d\d× \(1\.\d\d–1\.\d\d\)", lines["norse"]["× best"])
+    assert text.count('class="leading"') == 2 and text.count('title="surely slower: norse"') == 2
+    table = table_of(group())
+    points = next(panel for panel in figure(table, "times").panels if panel.where["phase"] == "step").points
+    assert [(point["leading"], point["slower"]) for point in points] == [(True, "norse"), (True, "norse"), (False, "")]
+
+
+def test_one_block_decides_nothing_and_the_page_says_so():
+    text = " ".join(page(group(count=1)).text.split())
+    assert "One block only: how much one process, or one minute, differs from the next is unknown." in text
+    assert "3 rows in groups without a decided rank (one block: not ranked finely)." in text
+    assert text.count("=1–3") >= 3
+
+
+def test_cases_that_were_timed_one_after_the_other_are_doubted():
+    text = " ".join(page(group(alive=None)).text.split())
+    assert "3 ranked rows timed one after the other, not in turns" in text and "alive at once" not in text
+
+
+def test_a_native_case_is_not_green_in_the_map():
+    text = html_text(table_of([*blocks("torch"), *blocks("norse", neuron=NATIVE)]), "experiment")
+    kinds = dict(re.findall(r'<td class="([a-z-]+)" title="(torch|norse)', text))
+    assert {name: kind for kind, name in kinds.items()} == {"torch": "ok", "norse": "limit"}
+    _, lines = lines_of(Page(text))
+    assert (lines["norse"]["verdict"], lines["torch"]["verdict"]) == ("right time axis", "proved")
