@@ -163,7 +163,8 @@ class Runner:
         adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
-        spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in folded.get("parts", {}).values())
+        parts = (part for name, part in folded.get("parts", {}).items() if name != "recheck")  # which was ordered
+        spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in parts)
         record = Record(
             snnbench=__version__,
             case_id=planned.id,

@@ -34,7 +34,7 @@ def measured(snnbench_module):
 
 def test_run(measured):
     assert (measured.exit_code, [row["status"] for row in measured.rows]) == (0, ["ok"]), measured.stderr
-    assert "numpy" in measured.stdout and "round 1: ok" in measured.stderr
+    assert "numpy" in measured.stdout and "block 1: ok" in measured.stderr
 
 
 @pytest.mark.parametrize("verb", SHOWN)

@@ -18,7 +18,7 @@ from .paths import FAULTY
 COMMAND = Path(sys.executable).with_name("snnbench")
 
 ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
-SHORT = 'blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\n'
+SHORT = 'blocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\n'
 TINY = ("--neurons", 31, "--time-steps", 41, "--batch", 3)
 """Options of `snnbench check` for a proof that takes a moment."""
 
