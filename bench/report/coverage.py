@@ -72,6 +72,8 @@ KINDS = {
 """Colour of a status."""
 REFUSED = ("check_failed", "implausible")
 """Statuses of a network or a time that is wrong: nothing of it is shown."""
+UNRANKED = "ok, not ranked"
+OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
     "few_blocks": ("few blocks", "fewer than 3 blocks: how much blocks differ is hardly known"),
     "disturbed": ("disturbed", "more than 20 % of the slots of the step were disturbed; they do not count"),
@@ -180,15 +182,16 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for index, row in ((index, row) for index, group in enumerate(conditions.groups) for row in group):
-        word = "ok, not ranked" if row.status == "ok" and not row.rankable else row.status
-        title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row))))
+        word = UNRANKED if row.status == "ok" and not row.rankable else row.status
+        title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row) or OWN_NEURON * row.case.native)))
         cell = {"word": word, "kind": kind_of(row), "rank": rank_of(row), "title": title}
         cells[row.case.framework_variant][index] = cell
-    counts = Counter(row.status for row in rows)
+    words = {status: (KINDS[status], MEANINGS[status]) for status in STATUSES} | {UNRANKED: ("limit", "compared with no other")}
+    counts = Counter(UNRANKED if row.status == "ok" and not row.rankable else row.status for row in rows)
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],
         "lines": [(name, [line.get(index) for index in range(len(conditions.groups))]) for name, line in sorted(cells.items())],
-        "legend": [(status, KINDS[status], MEANINGS[status], counts[status]) for status in STATUSES if counts[status]],
+        "legend": [(word, *words[word], counts[word]) for word in words if counts[word]],
         "endings": _endings([row for row in rows if not row.sound], conditions),
     }
 

@@ -92,6 +92,13 @@ def test_remarks_have_a_column_only_where_there_are_any():
         assert "remarks" in text and "33% disturbed" in text
 
 
+def test_remarks_that_have_no_room_stand_below_the_table():
+    table = table_of(disturbed(blocks("jax"), every=3))
+    stream = io.StringIO()
+    print_tables(table, Console(file=stream, width=60))
+    assert "remarks" not in stream.getvalue() and "  jax: preempted, 33% disturbed" in stream.getvalue()
+
+
 def test_one_block_is_told_where_the_ranks_stand():
     records = [*blocks("torch", count=1), *blocks("jax", count=1)]
     for text in (markdown_text(table_of(records)), printed(table_of(records))):

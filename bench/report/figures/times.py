@@ -10,7 +10,7 @@ from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals,
 
 TEXT = (
     "A dot is the mean over blocks of each block's median, the line its 95 % interval in this run. To the right: how many times "
-    "the baseline's time, with an interval that is narrower than the lines: what slows a whole pass cancels out. On a grey "
+    "the baseline's time, with an interval that is mostly narrower: what slows a whole pass cancels out. On a grey "
     "ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the fastest "
     "takes its place."
 )

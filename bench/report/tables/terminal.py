@@ -5,7 +5,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 
-from ..coverage import reason_of
+from ..coverage import reason_of, remarks_on
 from ..metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..table import Table
 
@@ -14,31 +14,35 @@ BAR = "  "
 BAR_WIDTH = 12
 UNLIMITED = 1000
 """Characters; no table is that wide."""
-DISPENSABLE = ["95 % interval", "backward", "forward", BAR, "memory", "status", REMARKS, "× best"]
-"""Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons stand below the table anyway."""
+DISPENSABLE = ["95 % interval", "backward", "forward", BAR, REMARKS, "memory", "status", "× best"]
+"""Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons, and remarks then, stand below the table."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
 def print_tables(table: Table, console: Console) -> None:
-    """Tables by comparison group; below each, why a row has no figures, and what a native neuron computes."""
+    """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks that the table
+    had no room for."""
     for title, group in table.comparison_groups():
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
-        console.print(_widest(table, group, console))
+        drawn, spared = _widest(table, group, console)
+        console.print(drawn)
         for entry in group:
             row = entry.row
-            if note := row.first.facts.get("native") if row.sound and entry.native else reason_of(row):
-                console.print(f"  {escape(entry.variant)}: {escape(note)}", highlight=False)
+            note = row.first.facts.get("native") if row.sound and entry.native else reason_of(row)
+            for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
+                console.print(f"  {escape(entry.variant)}: {escape(text)}", highlight=False)
         console.print()
 
 
-def _widest(table: Table, group: list[Entry], console: Console) -> rich.table.Table:
-    """The widest table of this group that the terminal shows uncut."""
+def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.table.Table, list[str]]:
+    """The widest table of this group that the terminal shows uncut, and the headings that it was spared."""
     block = "█" if console.encoding.startswith("utf") else "="
-    for spared in range(len(DISPENSABLE) + 1):
-        drawn = _drawn(table, group, DISPENSABLE[:spared], block)
+    for count in range(len(DISPENSABLE) + 1):
+        spared = DISPENSABLE[:count]
+        drawn = _drawn(table, group, spared, block)
         if console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum <= console.width:
             break
-    return drawn
+    return drawn, spared
 
 
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
