@@ -15,7 +15,8 @@ BAR_WIDTH = 12
 UNLIMITED = 1000
 """Characters; no table is that wide."""
 DISPENSABLE = ["95 % interval", "backward", "forward", BAR, REMARKS, "memory", "status", "× best"]
-"""Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons, and remarks then, stand below the table."""
+"""Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons stand below the table anyway, and
+remarks then."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
