@@ -8,8 +8,8 @@ from typing import Any
 @dataclass(frozen=True)
 class AdapterInfo:
     """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
-    `neurons` has for each named neuron why the adapter refuses it, or None. `home` names the environment in which its workers
-    run; `lacking` says why none can run."""
+    `neurons` has for each named neuron why the adapter refuses it, or None; `closure` has the versions of what its framework
+    rests on. `home` names the environment in which its workers run; `lacking` says why none can run."""
 
     reference: str
     name: str
@@ -20,6 +20,7 @@ class AdapterInfo:
     devices: Sequence[str] = ()
     neurons: dict[str, str | None] = field(default_factory=dict)
     source_sha256: str | None = None
+    closure: dict[str, str] = field(default_factory=dict)
     error: str | None = None
     home: str = "default"
     lacking: str | None = None

@@ -12,7 +12,8 @@ from ..cores import usable_cores
 
 
 def machine_facts() -> dict[str, Any]:
-    """CPU, memory in bytes, GPUs and system. `hash` covers what timings depend on, not the kernel's release or a container."""
+    """CPU, memory in bytes, GPUs and system. `hash` covers what timings depend on, not the kernel's release or a container;
+    `node` is this very machine since it booted."""
     facts = {
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
@@ -24,7 +25,14 @@ def machine_facts() -> dict[str, Any]:
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
-    return {**facts, "kernel": platform.release(), "container": container, "hash": digest}
+    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, "node": _node()}
+
+
+def _node() -> str:
+    """This machine and boot, as a hash that tells it from others and nothing else."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    text = f"{platform.node()} {boot.read_text().strip() if boot.exists() else ''}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def machine_label(machine: dict[str, Any]) -> str:

@@ -177,7 +177,7 @@ class Runner:
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
-            adapter={name: getattr(adapter, name) for name in ("name", "version", "reference", "source_sha256")},
+            adapter={name: getattr(adapter, name) for name in ("name", "version", "reference", "source_sha256", "closure")},
             environment={**{key: fact for key, fact in home.facts.items() if key != "packages"}, "variables": variables},
             machine=self.machine,
             measure=self.measure.model_dump(),

@@ -21,6 +21,7 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..status import in_words
 from ..workloads import workload_of
+from .closure import closure_of
 from .task import Inquiry
 
 
@@ -48,6 +49,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "devices": list(adapter.devices),
         "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
+        "closure": closure_of(adapter.requires),
         "refusals": {case.id: reason for case in cases if (reason := _refusal(adapter, case))},
     }
 

@@ -1,0 +1,39 @@
+"""What a framework rests on: the installed distributions of its modules and, step by step, those that these need."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def closure_of(modules: Iterable[str]) -> dict[str, str]:
+    """Versions by normalised name, sorted. What an extra asks for is left out, as is what is not installed: requirements for
+    other systems and Pythons.
+
+    closure_of(["jax"])  # {"jax": "0.10.2", "jaxlib": "0.10.2", "ml-dtypes": "0.5.4", "numpy": …}
+    """
+    owners = _owners()
+    waiting = [name for module in modules for name in owners.get(module.partition(".")[0], ())]
+    found: dict[str, str] = {}
+    while waiting:
+        known = _installed(waiting.pop())
+        if known is None or (name := re.sub(r"[-_.]+", "-", known.metadata["Name"]).lower()) in found:
+            continue
+        found[name] = known.version
+        waiting += [NAME.match(text)[0] for text in known.requires or () if "extra ==" not in text]  # type: ignore[index]
+    return dict(sorted(found.items()))
+
+
+@cache
+def _owners() -> Mapping[str, list[str]]:
+    """The distributions of each module; looking into all of them takes a while."""
+    return packages_distributions()
+
+
+def _installed(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except (PackageNotFoundError, ValueError):
+        return None
