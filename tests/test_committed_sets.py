@@ -1,15 +1,29 @@
 """Committed results are worth reading: what they rank was mostly undisturbed, and something in them is decided."""
 
+import csv
+import io
+
 import pytest
 from support.paths import ROOT
 from support.synthetic import blocks, disturbed, table_of
 
 from snnbench.records.quality import MOST_DISTURBED
 from snnbench.report.files import read_results
+from snnbench.report.tables.csv import csv_text
 
 BEFORE_BLOCKS = {"quickstart", "example", "natives", "coverage", "memory"}
 """Measured in rounds, one case after the other; the large sets follow."""
 SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/records"))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_table_of_a_set_is_made_from_its_records(name):
+    """`snnbench report results/NAME` makes it anew."""
+    made = csv.reader(io.StringIO(csv_text(read_results([ROOT / "results" / name]).table)))
+    kept = csv.reader((ROOT / "results" / name / "results.csv").open(encoding="utf-8"))
+    for wanted, found in zip(made, kept, strict=True):
+        for one, other in zip(wanted, found, strict=True):
+            assert one == other or float(one) == pytest.approx(float(other), rel=1e-6)
 
 
 def share_said(name: str, share: float) -> bool:

@@ -1,6 +1,9 @@
 """Times, ratios and ranks of a comparison group: what is decided, what stays a tie, and what is said where nothing is known."""
 
+import csv
+
 import pytest
+from support.paths import GOLDEN
 from support.synthetic import blocks, disturbed, record
 
 from snnbench.records.ranking import contrasts_with_the_best
@@ -97,3 +100,23 @@ def test_contrasts_with_the_best_tell_how_many_blocks_a_group_needs():
     found = contrasts_with_the_best(group())
     assert [len(one) for one in found] == [3, 3, 3] and all((one > 0.3).all() for one in found)
     assert contrasts_with_the_best([record("jax")]) == []
+
+
+def recorded(first: int) -> list:
+    """Three blocks of four frameworks, two processes of each, as a quiet machine timed them (N = 64, T = 25)."""
+    records = {}
+    for row in csv.DictReader((GOLDEN / "quiet_blocks.csv").open()):
+        block = int(row["block"]) - first
+        if block in range(3):
+            mode = "eager" if row["copy"] == "0" else "compile"
+            key = row["framework"], mode, block
+            one = records.setdefault(key, record(row["framework"], block=block, mode=mode, passes=10))
+            one.timing("step").slots[int(row["pass"])].wall = 1e-6 * float(row["median_us"])
+    return list(records.values())
+
+
+@pytest.mark.parametrize("first", [0, 9, 18, 27])
+def test_on_recorded_slots_processes_of_one_framework_share_their_ranks(first):
+    ranks = {(row.case.framework, row.case.mode): (row.standing.best, row.standing.worst) for row in rows_of(recorded(first))}
+    for place, name in enumerate(("jax", "fused", "torch", "norse")):
+        assert ranks[name, "eager"] == ranks[name, "compile"] == (2 * place + 1, 2 * place + 2), ranks
