@@ -6,7 +6,7 @@ those are right, its gradients) is named if the right neuron does not. A fault w
 the constant from one side, and gradients are smooth in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -21,9 +21,13 @@ from ..judge import Call
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, places
 from ..recurrence import spec_of
+from .arrays import of_arrays, scaled_alike
+from .backward import BACKWARD_CONSTANTS, backward_faults, cut_off, of_calls
 from .constants import CONSTANTS, Constant, slopes
 from .fitting import fit_decisions, fit_gradients, gradients_of, misfit_of, misfits, shortest, wrong_decisions
 from .hypotheses import ROUNDINGS, Evidence, Hypothesis, anywhere, attachments, linear, reordered, roundings, structures
+from .operands import operands
+from .recurrences import recurrences
 
 FAR_BETTER, BETTER = 0.02, 0.3
 """Share of the right network's misfit that a fault may leave: computed exactly, and where rounding is only emulated."""
@@ -31,6 +35,8 @@ MOST_DECISIONS = 400_000
 """Larger problems are diagnosed on a part of their neurons, half of it wrong ones."""
 FEW_DECISIONS = 6
 """Fewer wrong decisions than this are often explained by several constants."""
+MANY_DECISIONS = 30
+"""From so many on a fault without constants that explains them is no accident."""
 BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
@@ -119,7 +125,7 @@ def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, l
     sample = _sampled(whole.neurons, wrong)
     part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, gradients, limit, sample)
     if not wrong.any():
-        return _of_gradients(part) if part.gradients else None
+        return (_of_gradients(part) or of_arrays(part)) if part.gradients else None
     if text := _of_decisions(part) or _place(wrong, whole.neurons):
         return text
     # Last, for a start of its own for every trace explains much.
@@ -139,7 +145,7 @@ def _evidence(
     spec = spec_of(cut.network.node(cut.last).options["neuron"])
     hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
     by_name = {} if gradients is None else _gradients(layer, gradients, rows)
-    return Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias, by_name)
+    return Evidence(hypothesis, cut.input, cut.other_input, other, cut.upstream, limit, rows, weight, bias, by_name)
 
 
 def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -168,12 +174,15 @@ def _of_decisions(e: Evidence) -> str | None:
     def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str]:
         return _first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
 
-    for faults in (structures(e), reordered(e, np.any(wrong, axis=(0, 1)))):
+    many = np.count_nonzero(wrong) >= MANY_DECISIONS
+    for faults in (structures(e), reordered(e, np.any(wrong, axis=(0, 1))), *((recurrences(e), operands(e)) if many else ())):
         left, text = best(faults)
         if left <= FAR_BETTER:
             return text
-    if e.gradients and (named := _of_gradients(e)):
-        return named
+    if e.gradients and (name := _of_gradients(e)):
+        return name
+    if not many and (name := _confirmed(e, best)):
+        return name
     shorter = best(roundings(e), 0.0)  # potentials of a short format often lie exactly on the threshold
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
@@ -184,6 +193,15 @@ def _of_decisions(e: Evidence) -> str | None:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))
         return (perhaps if len(fits) > 1 else "") + _worded(e, constant, shortest(fit.low, fit.p, fit.high))
     return shorter[1] if shorter[0] <= BETTER else None
+
+
+def _confirmed(e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], tuple[float, str]]) -> str | None:
+    """Among many faults several explain a few wrong decisions: the one that gives the gradients of weight and bias too."""
+    own = {name: array for name, array in e.gradients.items() if name != "input"}
+    only = replace(e, gradients=own)
+    fits = [(text, h) for text, h in operands(e) if own and misfit_of(only, h) <= 1]
+    left, text = best(fits)
+    return text if left <= FAR_BETTER else None
 
 
 def _first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
@@ -202,6 +220,8 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
     decisions = np.count_nonzero(wrong)
     if steps[0] and (1 - steps[0] / len(wrong)) ** min(decisions, faulty) < BY_CHANCE:
         return f"right for the first {steps[0]} steps only"
+    if items[0] and len(items) > 1 and (1 - items[0] / wrong.shape[1]) ** min(decisions, faulty) < BY_CHANCE:
+        return f"right for the first {items[0]} batch items only"
     if len(items) == 1 and wrong.shape[1] > 2 and wrong.shape[1] ** -float(faulty) < BY_CHANCE:
         return f"only batch item {items[0]} is wrong"
     hit_by_chance = count * (1 - (1 - 1 / count) ** decisions)
@@ -225,14 +245,19 @@ def _of_gradients(e: Evidence) -> str | None:
         cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
         tried += [(misfit_of(e, h), text) for text, h in attachments(e)]
         tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
+        tried += [(misfit_of(e, h), text) for text, h in backward_faults(e)]
+        tried += of_calls(e, right)
         slope, *others = slopes(e)
-        for constants in ((), (slope, *CONSTANTS), others):
+        scaled = scaled_alike(e, right)
+        for constants in ((), (slope, *CONSTANTS), () if scaled else BACKWARD_CONSTANTS, others):
             fits = [(*fit_gradients(e, constant), constant) for constant in constants]
             tried += [(misfit, _worded(e, constant, p, misfit)) for misfit, p, constant in fits]
             misfit, text = _first_best(tried)
             if misfit <= 1:
                 return text
-        if misfit <= FAR_BETTER * before:
+        tried += cut_off(e)
+        misfit, text = _first_best(tried)
+        if misfit <= max(1, FAR_BETTER * before):
             return text
     tried = [(misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward") for name, short in ROUNDINGS.items()]
     for name, text, h in roundings(e):

@@ -18,6 +18,17 @@ MANY = 2**20
 
 
 @dataclass(frozen=True)
+class Backward:
+    """What a gradient is computed with that is not what its forward is computed with, None: it is. `slope` gives the surrogate's
+    derivative for potentials before the spike and spikes; the gradient through the reset counts `through_reset` times."""
+
+    spec: NeuronSpec | None = None
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    upstream: np.ndarray | None = None
+    through_reset: float = 1.0
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """One neuron as it would be with a fault: currents and the framework's spikes, (T, B, N), in the order it computes them.
     `pull` maps the gradient by these currents to the gradient by the right ones."""
@@ -26,6 +37,7 @@ class Hypothesis:
     currents: np.ndarray
     spikes: np.ndarray
     pull: Callable[[np.ndarray], np.ndarray] | None = None
+    backward: Backward = Backward()
 
 
 @dataclass
@@ -36,6 +48,7 @@ class Evidence:
 
     right: Hypothesis
     input: np.ndarray
+    other_input: np.ndarray
     other_currents: np.ndarray
     upstream: np.ndarray
     limit: Limits
@@ -106,10 +119,10 @@ def _clipped(e: Evidence) -> Hypothesis:
         if np.array_equal(settled, counts):
             break
         counts = settled
-    return e.suppose(currents=_currents_for(e, v))
+    return e.suppose(currents=currents_for(e, v))
 
 
-def _currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
+def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """The currents with which the right neuron has the potentials v on the framework's spikes."""
     currents = v.copy()
     currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes)[:-1]
@@ -193,4 +206,4 @@ def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.nda
     for t, current in enumerate(currents):
         v[t] = rounded(rounded(e.spec.decay * after) + rounded(current))
         after = rounded(after_reset(e.spec, v[t], e.right.spikes[t]))
-    return _currents_for(e, v)
+    return currents_for(e, v)
