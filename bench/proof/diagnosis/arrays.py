@@ -41,8 +41,12 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
     for count, axis in ((items, "the batch"), (steps, "time"), (steps * items, "time and the batch")):
         if count > 1:
             yield f"is a mean over {axis}, not a sum", right / count
-    largest = float(np.abs(e.gradients[name]).max())
-    yield f"is clipped to ±{largest:.4g}", np.clip(right, -largest, largest)
+    if largest := float(np.abs(e.gradients[name]).max()):
+        yield f"is clipped to ±{largest:.4g}", np.clip(right, -largest, largest)
+    own = {"weight": e.weight, "bias": e.bias}.get(name)
+    if own is not None:
+        share = float(np.vdot(e.gradients[name] - right, own) / max(np.vdot(own, own), 1e-300))
+        yield f"holds the {name} itself, about {share:.4g} times (a decay in the update?)", right + share * own
     yield "holds signs alone", np.sign(right)
     yield "has the wrong sign", -right
     if name != "input":
@@ -72,8 +76,10 @@ def _places(e: Evidence, name: str, right: np.ndarray) -> str | None:
         wrong = np.flatnonzero(error > limit / np.sqrt(len(error)))
         if len(wrong) < len(error):
             numbers = e.neurons if word == "neuron" else np.arange(len(error))
-            zero = " and zero there" if not given.take(wrong, axis=axis).any() else ""
-            found.append((len(wrong) / len(error), f"{_worded(wrong, numbers, word)}{zero}"))
+            text = _worded(wrong, numbers, word)
+            if not given.take(wrong, axis=axis).any():
+                text += ", and zero " + ("elsewhere" if text.startswith("is right") else "there")
+            found.append((len(wrong) / len(error), text))
     share, text = min(found, default=(1.0, ""))
     return text if share <= 0.5 or text.startswith("is right for the first") else None
 

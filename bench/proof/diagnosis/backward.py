@@ -68,6 +68,8 @@ def _upstreams(upstream: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     yield "the upstream gradient is taken for ones", np.ones_like(upstream)
     yield "only the sign of the upstream gradient is used", np.sign(upstream)
     yield "the upstream gradient has the wrong sign", -upstream
+    for least in (1e-3, 0.01, 0.05, 0.1, 0.5, 1.0):
+        yield f"upstream gradients below {least:g} are taken for zero", np.where(np.abs(upstream) < least, 0, upstream)
     words = "the upstream gradient is taken for constant in"
     for axis, name in enumerate(("time", "the batch", "the neurons")):
         mean, first, last = (
@@ -113,7 +115,7 @@ BACKWARD_CONSTANTS = [
     Constant(
         "about {p} is added to the upstream gradient",
         lambda e: 0.0,
-        partial(_with, lambda e, p: Backward(upstream=e.upstream + p)),
+        partial(_with, lambda e, p: Backward(upstream=e.upstream.astype(np.float64) + p)),
     ),
 ]
 """Constants of the backward: forward runs do not see them."""

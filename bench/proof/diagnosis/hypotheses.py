@@ -129,6 +129,17 @@ def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     return currents
 
 
+def other_items(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
+    """Batch items may be others: those whose free spikes are nearest to theirs."""
+    free = run(e.spec, e.right.currents)[1]
+    apart = (e.right.spikes[:, :, None] != free[:, None]).sum(axis=(0, 3))
+    order = apart.argmin(axis=1)
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    if len(moved):
+        text = f"batch items are in another order: {moved[0]} gives what {order[moved[0]]} should"
+        yield text, e.suppose(currents=e.right.currents[:, order])
+
+
 def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]]:
     """Neurons with wrong decisions (a mask) may be others: those whose free spikes are nearest to theirs."""
     free = run(e.spec, e.right.currents)[1].reshape(-1, len(wrong))

@@ -61,6 +61,8 @@ def _rounded(weight: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 def _inputs(x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     mean, deviation = x.mean(axis=2, keepdims=True), np.maximum(x.std(axis=2, keepdims=True), 1e-12)
+    yield "the input comes one step late", np.concatenate([0 * x[:1], x[:-1]])
+    yield "the input comes one step early: looks ahead", np.concatenate([x[1:], 0 * x[:1]])
     yield "the mean over the inputs is taken off the input", x - mean
     yield "the input is normalised (mean 0, deviation 1 over the inputs)", (x - mean) / deviation
     yield "the input is normalised to length 1", x / np.maximum(np.linalg.norm(x, axis=2, keepdims=True), 1e-12)
