@@ -51,6 +51,11 @@ class Phases:
         self.draw, self.buffer = draw, self.program.roll_input(self.buffer, self.inputs[draw.source], draw.turn)
         return self.buffer
 
+    def forget(self) -> None:
+        """Drop the input of the last call, and its gradients."""
+        self.program.release()
+        self.buffer = None
+
     def _drawn(self) -> Draw:
         return Draw(self.random.randrange(len(self.inputs)), *(self.random.getrandbits(62) for _ in range(3)))
 
