@@ -195,13 +195,13 @@ class Timer(Protocol):
 
 
 class MemoryProbe(Protocol):
-    """Bytes on a device since `reset`."""
+    """Bytes on a device: `in_use` now, once everything is computed; `before`, in use at the last reset; the peak since."""
 
     meaning: str
     before: int
-    """Bytes in use at the last reset."""
 
     def reset(self) -> None: ...
+    def in_use(self) -> int: ...
 
     def peak(self) -> tuple[int, int, int]:
         """(bytes in use at reset, most bytes in use since, most bytes held by the allocator)."""

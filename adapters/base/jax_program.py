@@ -247,7 +247,10 @@ class JaxMemory:
         self.device = device
 
     def reset(self) -> None:
-        self.before = self.device.memory_stats()["bytes_in_use"]
+        self.before = self.in_use()
+
+    def in_use(self) -> int:
+        return int(self.device.memory_stats()["bytes_in_use"])
 
     def peak(self) -> tuple[int, int, int]:
         """(bytes in use at reset, most bytes in use since the start, most bytes reserved since the start)."""

@@ -59,6 +59,7 @@ class GraphProgram(TorchProgram):
         return result
 
     def memory_probe(self) -> "GraphMemory":
+        super().memory_probe()
         return GraphMemory(self)
 
     def _run_forward(self) -> TorchResult:
@@ -150,6 +151,12 @@ class GraphMemory:
     def reset(self) -> None:
         forward_held = self.program.held() is not None
         self.before = self.program.graphs["forward"].kept_bytes if forward_held else 0
+
+    def in_use(self) -> int:
+        """Without what the graphs hold: that is weighed with the phase of each."""
+        torch.cuda.synchronize(self.program.device)
+        graphs = sum(graph.kept_bytes for graph in self.program.graphs.values())
+        return int(torch.cuda.memory_allocated(self.program.device) - graphs)
 
     def peak(self) -> tuple[int, int, int]:
         """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes held by the allocator)."""

@@ -226,6 +226,7 @@ class TorchProgram(Program):
         return CudaTimer() if self.device.type == "cuda" else None
 
     def memory_probe(self) -> MemoryProbe | None:
+        _import_late_modules()
         return CudaMemory(self.device) if self.device.type == "cuda" else None
 
 
@@ -258,6 +259,10 @@ class CudaMemory:
         torch.cuda.reset_peak_memory_stats(self.device)
         self.before = torch.cuda.memory_allocated(self.device)
 
+    def in_use(self) -> int:
+        torch.cuda.synchronize(self.device)
+        return int(torch.cuda.memory_allocated(self.device))
+
     def peak(self) -> tuple[int, int, int]:
         torch.cuda.synchronize(self.device)
         return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
@@ -269,6 +274,13 @@ def _result(x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResul
         if type(value) is not Tensor:
             raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
     return TorchResult(x, borders, output)
+
+
+def _import_late_modules() -> None:
+    """What torch imports at the first backward and for the first optimizer, 75 MiB, is not what a program keeps."""
+    number = torch.zeros(1, requires_grad=True)
+    number.backward(torch.ones(1))
+    torch.optim.SGD([number], lr=0.0)
 
 
 def _rolled(tensor: Tensor, turn: int) -> Tensor:

@@ -1,5 +1,6 @@
 """The four phases of a case: what is prepared outside the clock and what is called inside it. No call meets another's values,
-neither its input nor, where they could have been trained, its parameters: answers from memory and copies made once are wrong."""
+neither its input nor its upstream gradient nor, where they could have been trained, its parameters: answers from memory, copies
+made once and gradients computed before the clock runs are wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,11 +12,12 @@ from snnbench.adapters.base.contract import Program
 
 @dataclass(frozen=True)
 class Draw:
-    """The values of one call: input number `source` rolled by `turn`, and the parameters rolled by `parameters`."""
+    """The values of one call: input number `source` rolled by `turn`, and parameters and upstream rolled by their own."""
 
     source: int
     turn: int
     parameters: int
+    upstream: int
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,12 @@ class Phases:
     def __init__(self, program: Program, inputs: list[Any], upstream: Any, random: Random) -> None:
         self.program, self.inputs, self.random = program, inputs, random
         self.buffer: Any = None
-        self.draw = Draw(0, 0, 0)
+        self.given_upstream, self.upstream = upstream, program.roll_input(None, upstream, 0)
+        self.draw = Draw(0, 0, 0, 0)
         self.by_name = {
             "forward": Phase(self._renewed, program.forward),
-            "backward": Phase(self._forwarded, lambda result: program.backward(result, upstream)),
-            "step": Phase(self._renewed, lambda x: program.step(x, upstream)),
+            "backward": Phase(self._forwarded, lambda result: program.backward(result, self.upstream)),
+            "step": Phase(self._stepped, lambda x: program.step(x, self.upstream)),
             "inference": Phase(self._served, program.inference),
         }
 
@@ -48,16 +51,31 @@ class Phases:
         self.draw, self.buffer = draw, self.program.roll_input(self.buffer, self.inputs[draw.source], draw.turn)
         return self.buffer
 
+    def forget(self) -> None:
+        """Drop the input of the last call, and its gradients."""
+        self.program.release()
+        self.buffer = None
+
     def _drawn(self) -> Draw:
-        return Draw(self.random.randrange(len(self.inputs)), self.random.getrandbits(62), self.random.getrandbits(62))
+        return Draw(self.random.randrange(len(self.inputs)), *(self.random.getrandbits(62) for _ in range(3)))
 
     def _renewed(self, index: int) -> Any:
         return self.put(self._drawn())
 
+    def _stepped(self, index: int) -> Any:
+        x = self._renewed(index)
+        self._renew_upstream()
+        return x
+
     def _forwarded(self, index: int) -> Any:
+        """The forward of a backward knows nothing of its upstream gradient."""
         result = self.program.forward(self._renewed(index))
         self.program.wait(result)
+        self._renew_upstream()
         return result
+
+    def _renew_upstream(self) -> None:
+        self.upstream = self.program.roll_input(self.upstream, self.given_upstream, self.draw.upstream)
 
     def _served(self, index: int) -> Any:
         """Who only infers may prepare parameters once: they change before the first call alone."""

@@ -57,7 +57,7 @@ def drawn(problem: Problem, draw: Draw) -> Problem:
     x = rolled((problem.input, problem.other_input)[draw.source], draw.turn)
     own = problem.parameters.items()
     parameters = {node: {key: rolled(array, draw.parameters) for key, array in arrays.items()} for node, arrays in own}
-    return replace(problem, parameters=parameters, input=x)
+    return replace(problem, parameters=parameters, input=x, upstream=rolled(problem.upstream, draw.upstream))
 
 
 def rolled(array: Array, turn: int) -> Array:

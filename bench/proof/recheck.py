@@ -1,6 +1,7 @@
 """Holds the last timed call of a phase against the oracle: what was timed must still be right, its gradients too."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,44 +10,62 @@ import numpy as np
 from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Program
 
-from ..measure.phases import Phases
+from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import named
 from .judge import Call, judge, unreadable
 from .limits import LimitsByNode
 from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
+from .stages import unsettled
 
-MOST_FLIPPED = 0.05
+MOST_FLIPPED = 0.01
 """Where decisions follow from others that rounding may turn: the largest share of them that may be other ones."""
 
 
-def recheck(program: Program, problem: Problem, phases: Phases, name: str, result: Any, limits: LimitsByNode) -> dict[str, str]:
+def recheck(
+    program: Program,
+    problem: Problem,
+    phases: Phases,
+    name: str,
+    result: Any,
+    limits: LimitsByNode,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, str]:
     """Event fields `status` and `reason` if the result of the phase's last call is wrong, else none. That of a native neuron,
-    for which there is no oracle, must be what an untimed call gives."""
-    _write_over_input(program, phases)  # what is computed only when it is asked for is computed from other values
+    for which there is no oracle, must be what an untimed call gives. Input and parameters are written over before the result
+    is looked at: what is computed only when somebody asks for it is computed from other values."""
+    later = _write_over(program, phases, parameters=name in ("forward", "inference"))
     gradients = program.gradients(result) if name in ("backward", "step") else None
-    timed, neurons = drawn(problem, phases.draw), problem.network.neurons
-    call = Call(timed.input, program.spikes(result), program.output(result), gradients)
-    if isinstance(problem.network.node(problem.last).options["neuron"], Native):
-        reason = "; ".join(_unlike_untimed(timed, call, _untimed(program, phases, timed, gradients is not None), limits))
-    elif name == "inference" and set(neurons) - call.spikes.keys():
-        reason = judge_inference(timed, call, _untimed(program, phases, timed, False), limits)
+    timed, given = drawn(problem, phases.draw), program.spikes(result)
+    call = Call(timed.input, given, program.output(result), gradients)
+    native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
+    if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
+        untimed = _untimed(program, phases, timed, backward=gradients is not None)
+        hidden = {neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last}
+        call = replace(call, spikes={**hidden, **given})  # an inference hands out the last ones alone
+        findings = [*(_unlike_untimed if native else judge_inference)(timed, call, untimed, limits)]
     else:
-        reason = _judged(timed, call, limits)
-    return {"status": "check_failed", "reason": f"last timed call: {reason}"} if reason else {}
+        findings = judge(timed, call, limits).findings
+    if not findings:
+        return {}
+    words = unsettled(program, result, given, sleep)
+    if not words and not judge(other := drawn(problem, later), replace(call, x=other.input), limits).findings:
+        words = "computed when its result was asked for, not when it was timed"
+    if not words and not native:
+        words = named(timed, call, limits)
+    return {"status": "check_failed", "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}"}
 
 
-def _write_over_input(program: Program, phases: Phases) -> None:
-    other, turn = phases.inputs[1 - phases.draw.source], phases.random.getrandbits(62)
-    phases.buffer = program.roll_input(phases.buffer, other, turn)
-
-
-def _judged(problem: Problem, call: Call, limits: LimitsByNode) -> str:
-    """What is wrong with a call, after the name of its fault where it has one."""
-    findings = judge(problem, call, limits).findings
-    name = named(problem, call, limits) if findings else None
-    return "; ".join([*([name] if name else []), *findings])
+def _write_over(program: Program, phases: Phases, parameters: bool) -> Draw:
+    """Give the buffer of inputs other values than the last call's, and the parameters where no gradient hangs on them. The draw
+    of what they hold then."""
+    turn, draw = phases.random.getrandbits(62), phases.draw
+    later = replace(draw, source=1 - draw.source, turn=turn, parameters=turn if parameters else draw.parameters)
+    phases.buffer = program.roll_input(phases.buffer, phases.inputs[later.source], turn)
+    if parameters:
+        program.roll_parameters(turn)
+    return later
 
 
 def _untimed(program: Program, phases: Phases, timed: Problem, backward: bool) -> Call:
@@ -61,16 +80,9 @@ def _untimed(program: Program, phases: Phases, timed: Problem, backward: bool) -
     return call
 
 
-def _with_hidden(problem: Problem, call: Call, forward: Call) -> Call:
-    """An inference hands out the last neuron's spikes alone: in front of them stand those of the untimed forward."""
-    hidden = {neuron: spikes for neuron, spikes in forward.spikes.items() if neuron != problem.last}
-    return replace(call, spikes={**hidden, **call.spikes})
-
-
 def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsByNode) -> Iterator[str]:
     """What differs between a timed and an untimed call of native neurons: in every framework nothing but the rounding of
     gradients, to the bit; spikes that rounding turned move gradients by their root."""
-    call = _with_hidden(problem, call, untimed)
     if findings := [*unreadable(problem, call)]:
         yield from findings
         return
@@ -91,16 +103,15 @@ def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsB
             yield f"the {name} differs from that of an untimed call"
 
 
-def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> str:
-    """What is wrong with an inference, empty if nothing, held against the hidden spikes of the untimed forward, which is judged
-    too: frameworks make the same decisions in both, to the bit unless they are compiled for a short format."""
-    if reason := _judged(problem, forward, limits):
-        return f"an untimed forward on the same values: {reason}"
-    call = _with_hidden(problem, call, forward)
+def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> list[str]:
+    """What is wrong with an inference whose hidden spikes are those of the untimed forward, which is judged too: frameworks make
+    the same decisions in both, to the bit unless they are compiled for a short format."""
+    if findings := judge(problem, forward, limits).findings:
+        return [f"an untimed forward on the same values: {'; '.join(findings)}"]
     if not judge(problem, call, limits).findings:
-        return ""
-    reason = _judged(problem, call, _after_other_decisions(problem, limits))
-    return f"behind the hidden spikes of an untimed forward: {reason}" if reason else ""
+        return []
+    findings = judge(problem, call, _after_other_decisions(problem, limits)).findings
+    return [f"behind the hidden spikes of an untimed forward {finding}" for finding in findings]
 
 
 def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNode:

@@ -72,11 +72,14 @@ def run_backward(
     upstream: np.ndarray,
     recurrent: np.ndarray | None = None,
     by_potentials: bool = False,
+    slope: np.ndarray | None = None,
+    through_reset: float = 1.0,
 ) -> np.ndarray:
     """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes.
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
-    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead."""
-    slope = derivative(spec, np)(v - spec.threshold)
+    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead. Wrong backwards have another
+    `slope` (T, …) than σ'(v − θ), or count the gradient through the reset `through_reset` times."""
+    slope = derivative(spec, np)(v - spec.threshold) if slope is None else slope
     gradient = np.empty_like(v)
     carried = np.zeros_like(v[0])
     for t in range(len(v) - 1, -1, -1):
@@ -88,7 +91,7 @@ def run_backward(
         by_spike = 0.0 if by_potentials else upstream[t]
         if recurrent is not None and t + 1 < len(v):
             by_spike = by_spike + gradient[t + 1] @ recurrent
-        gradient[t] = (by_spike + carried * by_s) * slope[t] + carried * by_v
+        gradient[t] = (by_spike + carried * (through_reset * by_s)) * slope[t] + carried * by_v
         if by_potentials:
             gradient[t] += upstream[t]
         carried = spec.decay * gradient[t]

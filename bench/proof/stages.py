@@ -1,7 +1,7 @@
 """Proves that a framework computes the network of a case: small problem, time axis, then the case's own size."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -160,10 +160,27 @@ def judge_program(
     if verdict.passed and failed:
         verdict.findings.append(failed)
     if not verdict.passed:
-        sleep(SETTLE_SECONDS)
-        later = program.spikes(result)
-        if any(not np.array_equal(spikes, later[name], equal_nan=True) for name, spikes in call.spikes.items()):
-            verdict.findings.insert(0, "the spikes still changed after the call was waited for: asynchronous without a sync")
-        elif name := named(problem, call, limits):
+        if words := unsettled(program, result, call.spikes, sleep):
+            verdict.findings.insert(0, words)
+        elif name := named(problem, call, limits) or _unrepeated(program, problem, call):
             verdict.findings.insert(0, name)
     return verdict
+
+
+def unsettled(program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep) -> str | None:
+    """Whether the spikes `given` by a call that was waited for still change."""
+    sleep(SETTLE_SECONDS)
+    later = program.spikes(result)
+    if all(name in later and np.array_equal(spikes, later[name], equal_nan=True) for name, spikes in given.items()):
+        return None
+    return "the spikes still changed after the call was waited for: asynchronous without a sync"
+
+
+def _unrepeated(program: Program, problem: Problem, call: Call) -> str | None:
+    """Whether the same input gives other spikes when it comes again."""
+    again = program.forward(program.put_input(problem.input))
+    program.wait(again)
+    other = program.spikes(again)
+    if all(np.array_equal(spikes, other[name], equal_nan=True) for name, spikes in call.spikes.items()):
+        return None
+    return "the same input gives other spikes when repeated: something random (dropout, rounding), or state"

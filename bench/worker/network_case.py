@@ -4,7 +4,7 @@ import gc
 import importlib
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from random import Random
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
 from ..measure.floor import judge_times, nonzero_shares
-from ..measure.memory import host_memory_probe, host_peak_bytes, weigh
+from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.slots import Sampler, warnings_of
 from ..measure.work import border_sizes
@@ -47,6 +47,7 @@ class Worker:
         self.network = self.workload.network(task.case)
         self.first_block = task.block == 0
         self.backward_fits = True
+        self.kept: Kept | None = None
 
     def run(self, channel: Channel) -> None:
         """Weigh and prove (in the first block), then time what the channel orders."""
@@ -139,6 +140,10 @@ class Worker:
         self.emit({"part": "first_call"})
         start = time.perf_counter()
         try:
+            program.roll_parameters(0)  # the copies that this keeps are not the program's
+            if self.first_round and (probe := program.memory_probe() or host_memory_probe()):
+                self.kept = Kept(probe)
+            start = time.perf_counter()
             result = program.forward(inputs[0])
             program.wait(result)
             took = time.perf_counter() - start
@@ -147,7 +152,8 @@ class Worker:
                 facts["native"] = adapter.native_description
             else:
                 facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last])
-            upstream = program.put_upstream(problem.upstream, result)
+            with self.kept.left_out() if self.kept else nullcontext():
+                upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter, free)
         resumed = time.perf_counter()
@@ -172,8 +178,7 @@ class Worker:
         self._end("first_call", status, reason, seconds=time.perf_counter() - start)
 
     def _weigh(self, program: Program, phases: Phases) -> None:
-        probe = program.memory_probe() or host_memory_probe()
-        if probe is None:
+        if self.kept is None:
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
             return
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
@@ -182,9 +187,11 @@ class Worker:
         for name in self.task.phases:
             arguments = program.argument_bytes() + given + (0 if name in ("forward", "inference") else handed_out)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
-                figures[name] = weigh(phases.by_name[name], program, probe, arguments)
+                figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
+                phases.forget()
+                figures[name]["kept_bytes"] = self.kept.bytes()
         program.holds_borders = True
-        self.emit({"part": "memory", "memory": figures, "meaning": probe.meaning, "host_peak_bytes": host_peak_bytes()})
+        self.emit({"part": "memory", "memory": figures, "meaning": self.kept.probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
     def _prove(self, adapter: Adapter, free: FreeRun) -> None:
         with self._part("proof", "error"):

@@ -116,7 +116,7 @@ def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
     """The known comparison repeats its backward on one graph, into gradients that grow."""
     program, inputs, upstream = loaded(name)
     phases = Phases(program, inputs, upstream, Random(3))
-    phases._drawn = lambda: Draw(0, 0, 0)
+    phases._drawn = lambda: Draw(0, 0, 0, 0)
     backward = phases.by_name["backward"]
     gradients = []
     for _ in range(2):

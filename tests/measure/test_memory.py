@@ -1,16 +1,35 @@
-"""Known bytes that an adapter takes in a phase read back within 5 %."""
+"""Known bytes that an adapter takes in a phase, or keeps between calls, read back within 5 %."""
+
+import ctypes
+from itertools import pairwise
+from random import Random
 
 import pytest
+
+from snnbench.measure import memory
+from snnbench.measure.memory import Kept, freed_memory_returned
+from snnbench.measure.phases import Phases
 
 MIB = 1 << 20
 HEAVY = {"forward": 256 * MIB, "backward": 160 * MIB, "step": 224 * MIB, "inference": 192 * MIB}
 HEAVY_TORCH = {"forward": 128 * MIB, "backward": 160 * MIB, "step": 160 * MIB, "inference": 128 * MIB}
-ADAPTERS = ["numpy_network.py:NumpyNetwork", "heavy.py:Heavy", "heavy.py:Keeping", "heavy_torch.py:HeavyTorch"]
+BUFFER = 64 * MIB
+NAMES = {
+    "numpy": "numpy_network.py:NumpyNetwork",
+    "heavy": "heavy.py:Heavy",
+    "keeping": "heavy.py:Keeping",
+    "heavy-torch": "heavy_torch.py:HeavyTorch",
+    "hoarding": "hoarding.py:Hoarding",
+    "hoarding-late": "hoarding.py:HoardingLate",
+    "leaking": "hoarding.py:Leaking",
+    "hoarding-torch": "hoarding_torch.py:HoardingTorch",
+    "hoarding-jax": "hoarding_jax.py:HoardingJax",
+}
 
 
 @pytest.fixture(scope="module")
 def weighed(snnbench_module):
-    config = snnbench_module.config(["numpy", "heavy", "keeping", "heavy-torch", "torch"], ADAPTERS)
+    config = snnbench_module.config([*NAMES, "torch", "jax"], NAMES.values())
     ended = snnbench_module.run(config)
     assert ended.exit_code == 0, ended.stderr
     return ended
@@ -28,6 +47,108 @@ def test_what_forward_keeps_for_backward_counts_in_both(weighed):
     keeping, light = (weighed.record(name)["memory"] for name in ("keeping", "numpy"))
     for phase in ("forward", "backward", "step"):
         assert keeping[phase]["extra_bytes"] - light[phase]["extra_bytes"] == pytest.approx(HEAVY["forward"], rel=0.05), phase
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("phase", HEAVY)
+@pytest.mark.parametrize(("hoarding", "light"), [("hoarding", "numpy"), ("hoarding-torch", "torch"), ("hoarding-jax", "jax")])
+def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(weighed, hoarding, light, phase):
+    with_buffer, without = (weighed.record(name)["memory"][phase] for name in (hoarding, light))
+    assert with_buffer["kept_bytes"] - without["kept_bytes"] == pytest.approx(BUFFER, rel=0.05)
+    assert with_buffer["extra_bytes"] == pytest.approx(without["extra_bytes"], abs=0.05 * BUFFER)
+
+
+@pytest.mark.parametrize("phase", HEAVY)
+@pytest.mark.parametrize(("name", "most"), [("numpy", 1), ("heavy", 1), ("keeping", 1), ("torch", 2), ("jax", 20)])
+def test_who_keeps_nothing_is_shown_to_keep_little(weighed, name, most, phase):
+    assert weighed.record(name)["memory"][phase]["kept_bytes"] < most * MIB
+
+
+def test_what_is_kept_shows_from_the_phase_on_that_keeps_it(weighed):
+    *before, inference = (figures["kept_bytes"] for figures in weighed.record("hoarding-late")["memory"].values())
+    assert max(before) < MIB
+    assert inference == pytest.approx(BUFFER, rel=0.05)
+
+
+def test_a_program_that_keeps_something_of_every_call_is_shown_to_grow(weighed):
+    """A phase is called twice at least while it is weighed; every call that holds a forward keeps a mebibyte."""
+    kept = [figures["kept_bytes"] for figures in weighed.record("leaking")["memory"].values()]
+    assert all(later - earlier > 1.95 * MIB for earlier, later in pairwise(kept))
+
+
+@pytest.mark.parametrize(("neurons", "most"), [(256, 1.5), (1024, 1.25)])
+def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
+    """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16 or 64 KiB and their pages. In a
+    heap with gaps more than twice as much is resident."""
+    grid = f'neurons = [{neurons}]\ntime_steps = [50]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
+    ended = snnbench.run(snnbench.config(["torch"], grid=grid))
+    border, figures = 50 * 16 * neurons * 4, ended.record("torch")["memory"]
+    assert 0.95 <= figures["forward"]["extra_bytes"] / (2 * border) < most
+    assert 0.95 <= figures["inference"]["extra_bytes"] / border < most
+
+
+@pytest.fixture
+def heap():
+    """glibc's malloc as workers have it, and afterwards as it was."""
+    if not hasattr(memory.LIBC, "gnu_get_libc_version"):
+        pytest.skip("the heap of another C library")
+    yield ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", memory.LIBC))
+    memory.LIBC.mallopt(memory.M_MMAP_MAX, memory.MOST_MAPPINGS)
+
+
+def test_blocks_are_mapped_once_the_gaps_of_the_heap_are_filled(heap):
+    def is_mapped():
+        address = heap(memory.MAPPED)
+        try:
+            return memory._is_mapped(address)
+        finally:
+            memory.LIBC.free(ctypes.c_void_p(address))
+
+    with freed_memory_returned() as fill_gaps:
+        small = [heap(memory.MAPPED // 2) for _ in range(97)]
+        heap(16)  # what is freed below it stays in the heap
+        for address in small:
+            memory.LIBC.free(ctypes.c_void_p(address))
+        assert not is_mapped()
+        fill_gaps()
+        assert is_mapped()
+    assert not is_mapped()
+
+
+class Probe:
+    """Bytes in use are what a list says."""
+
+    def __init__(self):
+        self.held = [100]
+
+    def in_use(self):
+        return sum(self.held)
+
+
+def test_what_the_harness_takes_meanwhile_is_left_out():
+    probe = Probe()
+    kept = Kept(probe)
+    probe.held.append(7)
+    with kept.left_out():
+        probe.held.append(30)
+    assert kept.bytes() == 7
+    probe.held[:] = [90]
+    assert kept.bytes() == 0, "less than before the first call is nothing kept"
+
+
+def test_phases_let_go_of_their_input():
+    class Program:
+        def release(self):
+            self.released = True
+
+        def __getattr__(self, name):
+            return lambda *given: given[-1]
+
+    phases = Phases(Program(), [1, 2], None, Random(7))
+    phases.by_name["forward"].prepare(0)
+    assert phases.buffer is not None
+    phases.forget()
+    assert phases.buffer is None and phases.program.released
 
 
 def test_the_total_holds_arguments_and_results(weighed):

@@ -10,6 +10,7 @@ from snnbench.measure.phases import Phases
 from snnbench.proof.problem import rolled
 
 INPUTS = [np.arange(2 * 3 * 5).reshape(2, 3, 5), -np.arange(2 * 3 * 5).reshape(2, 3, 5)]
+UPSTREAM = np.arange(2 * 3 * 7).reshape(2, 3, 7)
 
 
 class Program:
@@ -42,7 +43,7 @@ def program():
 
 @pytest.fixture
 def phases(program):
-    return Phases(program, INPUTS, "upstream", Random(7))
+    return Phases(program, INPUTS, UPSTREAM, Random(7))
 
 
 @pytest.mark.parametrize("name", ["forward", "backward", "step", "inference"])
@@ -68,6 +69,18 @@ def test_inference_keeps_its_parameters_from_the_first_call_on(phases, program):
 def test_inputs_are_written_where_the_last_one_was(phases):
     first = phases.by_name["step"].prepare(0)
     assert phases.by_name["step"].prepare(1) is first is not INPUTS[0]
+
+
+@pytest.mark.parametrize("name", ["backward", "step"])
+def test_every_backward_has_an_upstream_gradient_of_its_own_which_its_forward_does_not_know(phases, program, name):
+    seen, at_forward = [], []
+    program.forward = lambda x: at_forward.append(phases.upstream.tobytes()) or x
+    for index in range(12):
+        phases.by_name[name].prepare(index)
+        seen.append(phases.upstream.tobytes())
+        assert np.array_equal(phases.upstream, rolled(UPSTREAM, phases.draw.upstream))
+    assert len(set(seen)) >= 8, "forty-two are possible here"
+    assert not at_forward or at_forward[1:] == seen[:-1]
 
 
 def test_a_draw_gives_the_same_values_again(phases, program):

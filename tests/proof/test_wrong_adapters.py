@@ -13,7 +13,7 @@ from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
-FAULTS, STACKS = TABLE["faults"], TABLE["stacks"]
+FAULTS, SOFT, NINE_ITEMS, STACKS = (TABLE[key] for key in ("faults", "soft", "nine_items", "stacks"))
 TIMED = [*TABLE["timed"], *TABLE["timed_stacks"]]
 """Tried in tests/proof/test_recheck.py."""
 NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
@@ -32,14 +32,14 @@ def one_thread(monkeypatch):
     torch.set_num_threads(before)
 
 
-def case_of(name, neuron, layers=1):
-    return Case(name, neuron=NEURONS[neuron], neurons=130, time_steps=40, batch=4, layers=layers)
+def case_of(name, neuron, **changes):
+    return Case(name, **{"neuron": NEURONS[neuron], "neurons": 130, "time_steps": 40, "batch": 4, **changes})
 
 
-def proof_of_wrong(reference, neuron, layers=1):
+def proof_of_wrong(reference, neuron, **changes):
     source, _, name = reference.rpartition(":")
     adapter = registry.load(f"{WRONG / source}:{name}" if source.endswith(".py") and "/" not in source else reference)
-    return proof_of(adapter, case_of(adapter.name, neuron, layers))
+    return proof_of(adapter, case_of(adapter.name, neuron, **changes))
 
 
 @pytest.mark.parametrize(("fault", "neuron"), PLANTED, ids=lambda value: value)
@@ -47,6 +47,20 @@ def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
     proof = proof_of_wrong(fault, neuron)
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
+
+
+@pytest.mark.parametrize("fault", SOFT)
+def test_so_is_one_whose_fault_does_not_depend_on_the_reset(fault):
+    proof = proof_of_wrong(fault, "soft")
+    assert not proof.passed
+    assert SOFT[fault] in proof.reason
+
+
+@pytest.mark.parametrize("fault", NINE_ITEMS)
+def test_what_is_wrong_with_many_batch_items_alone_is_named(fault):
+    proof = proof_of_wrong(fault, "soft", batch=9)
+    assert not proof.passed
+    assert NINE_ITEMS[fault] in proof.reason
 
 
 @pytest.mark.parametrize("neuron", KINDS)
@@ -77,7 +91,8 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     spec.loader.exec_module(module)
     own = {name: kind for name, kind in vars(module).items() if getattr(kind, "__module__", "") == path.stem}
     here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
-    table = [*FAULTS, *STACKS, *NETWORKS, *TIMED, *TABLE["natives"], *TABLE["right"], *TABLE["natives_without_fault"]]
+    natives = [*TABLE["natives"], *TABLE["natives_without_fault"]]
+    table = [*FAULTS, *SOFT, *NINE_ITEMS, *STACKS, *NETWORKS, *TIMED, *natives, *TABLE["right"]]
     assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

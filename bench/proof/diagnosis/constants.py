@@ -8,7 +8,7 @@ import numpy as np
 
 from snnbench.kernels.spec import SURROGATES
 
-from .hypotheses import Evidence, Hypothesis
+from .hypotheses import Backward, Evidence, Hypothesis
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,16 @@ def _biased(e: Evidence, p: float) -> Hypothesis:
     return e.right if e.bias is None else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
 
 
+def _subtracting(e: Evidence, p: float) -> Hypothesis:
+    """A soft reset by p; other resets subtract nothing."""
+    right = e.spec.subtracted
+    if not e.spec.reset.startswith("soft"):
+        return e.right
+    currents = e.right.currents.copy()
+    currents[1:] += e.spec.decay * (right - p) * e.right.spikes[:-1]
+    return e.suppose(currents=currents, backward=Backward(through_reset=p / right))
+
+
 MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
     ("looks ahead: about {p} of the next step's current is mixed in", 0, lambda count: np.eye(count, k=1)),
     ("looks ahead: about {p} of the mean current of all steps is mixed in", 0, lambda count: np.full((count, count), 1 / count)),
@@ -70,6 +80,7 @@ CONSTANTS = [
         lowest=0.0,
     ),
     Constant("currents are multiplied by about {p}", lambda e: 1.0, _scaled, (0.0625, 0.5, 2.0, 16.0)),
+    Constant("the reset subtracts about {p}, not {right}", lambda e: e.spec.subtracted, _subtracting, (0.5, 1.5)),
     Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
     *(_mixing(text, axis, matrix, remaining) for remaining in (1, 0) for text, axis, matrix in MIXED),
 ]

@@ -6,7 +6,7 @@ those are right, its gradients) is named if the right neuron does not. A fault w
 the constant from one side, and gradients are smooth in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -20,17 +20,25 @@ from .. import oracle
 from ..judge import Call
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, places
-from ..recurrence import spec_of
-from .constants import CONSTANTS, Constant, slopes
-from .fitting import fit_decisions, fit_gradients, gradients_of, misfit_of, misfits, shortest, wrong_decisions
-from .hypotheses import ROUNDINGS, Evidence, Hypothesis, anywhere, attachments, linear, reordered, roundings, structures
+from ..recurrence import from_threshold, run, spec_of
+from .arrays import of_arrays
+from .constants import CONSTANTS
+from .fitting import fit_decisions, misfit_of, shortest, wrong_decisions
+from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, worded
+from .hypotheses import Evidence, Hypothesis, anywhere, linear, other_items, reordered, roundings, structures
+from .operands import operands
+from .recurrences import recurrences
 
-FAR_BETTER, BETTER = 0.02, 0.3
-"""Share of the right network's misfit that a fault may leave: computed exactly, and where rounding is only emulated."""
 MOST_DECISIONS = 400_000
 """Larger problems are diagnosed on a part of their neurons, half of it wrong ones."""
 FEW_DECISIONS = 6
 """Fewer wrong decisions than this are often explained by several constants."""
+MANY_DECISIONS = 30
+"""From so many on a fault without constants that explains them is no accident."""
+FADED = 0.45
+"""Of all steps, on average, those of decisions that are wrong because of the start."""
+INEXACT = 0.02
+"""In thresholds: wrong decisions that are all nearer than this come of a short format, or of a constant that is a little off."""
 BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
@@ -119,12 +127,18 @@ def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, l
     sample = _sampled(whole.neurons, wrong)
     part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, gradients, limit, sample)
     if not wrong.any():
-        return _of_gradients(part) if part.gradients else None
+        return (of_gradients(part, forward_right=True) or of_arrays(part)) if part.gradients else None
     if text := _of_decisions(part) or _place(wrong, whole.neurons):
         return text
-    # Last, for a start of its own for every trace explains much.
-    before, after = (wrong_decisions(h, limit.distance).mean() for h in (part.right, anywhere(part)))
-    return "not started from rest" if after <= FAR_BETTER * before else None
+    # Last, for a start of its own for every trace explains much: what follows from a start fades with the steps.
+    steps = np.argwhere(wrong)[:, 0]
+    if len(steps) >= MANY_DECISIONS and steps.mean() < FADED * (len(wrong) - 1):
+        before, after = (wrong_decisions(h, limit.distance).mean() for h in (part.right, anywhere(part)))
+        if after <= FAR_BETTER * before:
+            return "not started from rest"
+    v, expected = run(part.spec, part.right.currents, part.right.spikes)
+    worst = float(from_threshold(part.spec, v).max(where=expected != part.right.spikes, initial=0.0))
+    return f"potentials are inexact, by up to about {worst:.1g}" if worst <= INEXACT * part.spec.threshold else None
 
 
 def _evidence(
@@ -139,7 +153,7 @@ def _evidence(
     spec = spec_of(cut.network.node(cut.last).options["neuron"])
     hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
     by_name = {} if gradients is None else _gradients(layer, gradients, rows)
-    return Evidence(hypothesis, cut.input, other, cut.upstream, limit, rows, weight, bias, by_name)
+    return Evidence(hypothesis, cut.input, cut.other_input, other, cut.upstream, limit, rows, weight, bias, by_name)
 
 
 def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -166,30 +180,41 @@ def _of_decisions(e: Evidence) -> str | None:
     before = wrong.mean()
 
     def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str]:
-        return _first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
+        return first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
 
-    for faults in (structures(e), reordered(e, np.any(wrong, axis=(0, 1)))):
+    many = np.count_nonzero(wrong) >= MANY_DECISIONS
+    groups = [structures(e), reordered(e, np.any(wrong, axis=(0, 1))), other_items(e)]
+    for faults in groups + ([recurrences(e), operands(e)] if many else []):
         left, text = best(faults)
-        if left <= FAR_BETTER:
+        if left * before <= e.limit.decisions:
             return text
-    if e.gradients and (named := _of_gradients(e)):
-        return named
+    if e.gradients and (name := of_gradients(e, forward_right=False)):
+        return name
+    if not many and (name := _confirmed(e, best)):
+        return name
     shorter = best(roundings(e), 0.0)  # potentials of a short format often lie exactly on the threshold
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
-    fits = [(fit, constant) for constant in CONSTANTS if (fit := fit_decisions(e, constant)) is not None]
+    constants = CONSTANTS if many or not e.gradients else []  # which would have shown in the gradients
+    fits = [(fit, constant) for constant in constants if (fit := fit_decisions(e, constant)) is not None]
     fits = [(fit, c) for fit, c in fits if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
     if fits:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))
-        return (perhaps if len(fits) > 1 else "") + _worded(e, constant, shortest(fit.low, fit.p, fit.high))
+        return (perhaps if len(fits) > 1 else "") + worded(e, constant, shortest(fit.low, fit.p, fit.high))
     return shorter[1] if shorter[0] <= BETTER else None
 
 
-def _first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
-    """The first of the best (misfit, text): later ones must be clearly better, for TF32 and fp16 can look alike."""
-    lowest = min((score for score, _ in scores), default=np.inf)
-    return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, ""))
+def _confirmed(e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], tuple[float, str]]) -> str | None:
+    """Among many faults several explain a few wrong decisions: the one that gives the gradients of weight and bias too."""
+    own = {name: array for name, array in e.gradients.items() if name != "input"}
+    if not own:
+        return None
+    only, steps = replace(e, gradients=own), len(e.upstream)
+    most = max(1.0, FAR_BETTER * misfit_of(only, e.right))
+    whole = ((text, h) for text, h in (*recurrences(e), *operands(e)) if len(h.currents) == steps)
+    left, text = best((text, h) for text, h in whole if misfit_of(only, h) <= most)
+    return text if left <= FAR_BETTER else None
 
 
 def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
@@ -202,6 +227,8 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
     decisions = np.count_nonzero(wrong)
     if steps[0] and (1 - steps[0] / len(wrong)) ** min(decisions, faulty) < BY_CHANCE:
         return f"right for the first {steps[0]} steps only"
+    if items[0] and len(items) > 1 and (1 - items[0] / wrong.shape[1]) ** min(decisions, faulty) < BY_CHANCE:
+        return f"right for the first {items[0]} batch items only"
     if len(items) == 1 and wrong.shape[1] > 2 and wrong.shape[1] ** -float(faulty) < BY_CHANCE:
         return f"only batch item {items[0]} is wrong"
     hit_by_chance = count * (1 - (1 - 1 / count) ** decisions)
@@ -209,41 +236,3 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
         some = ", ".join(str(rows[n]) for n in neurons[:8])
         return f"only some neurons are wrong: {some}{' …' if faulty > 8 else ''}"
     return None
-
-
-def _of_gradients(e: Evidence) -> str | None:
-    right = gradients_of(e, e.right)
-    if not right or any(
-        e.gradients[name].shape != g.shape or not np.isfinite(e.gradients[name]).all() for name, g in right.items()
-    ):
-        return None
-    errors = misfits(e, right)
-    before, steps, tried = max(errors), len(e.right.currents), []
-    if before <= 1:
-        return None
-    if min(errors) > 1:  # a gradient by the currents that is wrong spoils all three
-        cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
-        tried += [(misfit_of(e, h), text) for text, h in attachments(e)]
-        tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
-        slope, *others = slopes(e)
-        for constants in ((), (slope, *CONSTANTS), others):
-            fits = [(*fit_gradients(e, constant), constant) for constant in constants]
-            tried += [(misfit, _worded(e, constant, p, misfit)) for misfit, p, constant in fits]
-            misfit, text = _first_best(tried)
-            if misfit <= 1:
-                return text
-        if misfit <= FAR_BETTER * before:
-            return text
-    tried = [(misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward") for name, short in ROUNDINGS.items()]
-    for name, text, h in roundings(e):
-        tried += [(misfit_of(e, h, rounded=ROUNDINGS[name]), text), (misfit_of(e, h), text)]
-    misfit, text = _first_best(tried)
-    return text if misfit <= BETTER * before else None
-
-
-def _worded(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
-    """The text with p, for a misfit of gradients with the fewest digits that are within what is allowed."""
-    if misfit is not None and misfit <= 1:
-        shorter = (float(f"{p:.{digits}g}") for digits in range(1, 7))
-        p = next((q for q in shorter if q > constant.lowest and misfit_of(e, constant.supposed(e, q)) <= 1), p)
-    return constant.text.format(p=f"{p:.6g}", right=f"{constant.right(e):.6g}")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from snnbench.kernels.surrogates import derivative
+
 from ..recurrence import from_threshold, run, run_backward
 from .constants import Constant
 from .hypotheses import Evidence, Hypothesis, Rounding
@@ -15,14 +17,25 @@ def wrong_decisions(h: Hypothesis, distance: float) -> np.ndarray:
     return (expected != h.spikes) & (from_threshold(h.spec, v) >= distance)
 
 
-def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> dict[str, np.ndarray]:
-    """The gradients that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
+def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
+    """The gradient by the right currents (T, B, N), cut every `cut` steps."""
     v, _ = run(h.spec, h.currents, h.spikes)
     cut = cut or len(v)
-    pieces = [slice(t, t + cut) for t in range(0, len(v), cut)]
-    upstream = e.upstream.astype(np.float64)
-    gradient = np.concatenate([run_backward(h.spec, v[t], h.spikes[t], upstream[t]) for t in pieces])
-    gradient = gradient if h.pull is None else h.pull(gradient)
+    how, spec = h.backward, h.backward.spec or h.spec
+    upstream = (e.upstream if how.upstream is None else how.upstream).astype(np.float64)
+    slope = derivative(spec, np)(v - spec.threshold) if how.slope is None else how.slope(v, h.spikes)
+    gradient = np.concatenate(
+        [
+            run_backward(spec, v[t], h.spikes[t], upstream[t], slope=slope[t], through_reset=how.through_reset)
+            for t in (slice(t, t + cut) for t in range(0, len(v), cut))
+        ]
+    )
+    return gradient if h.pull is None else h.pull(gradient)
+
+
+def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> dict[str, np.ndarray]:
+    """The gradients that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
+    gradient = by_currents(e, h, cut)
     if e.weight is None:
         return {"input": gradient}
 

@@ -18,6 +18,17 @@ MANY = 2**20
 
 
 @dataclass(frozen=True)
+class Backward:
+    """What a gradient is computed with that is not what its forward is computed with, None: it is. `slope` gives the surrogate's
+    derivative for potentials before the spike and spikes; the gradient through the reset counts `through_reset` times."""
+
+    spec: NeuronSpec | None = None
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    upstream: np.ndarray | None = None
+    through_reset: float = 1.0
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """One neuron as it would be with a fault: currents and the framework's spikes, (T, B, N), in the order it computes them.
     `pull` maps the gradient by these currents to the gradient by the right ones."""
@@ -26,6 +37,7 @@ class Hypothesis:
     currents: np.ndarray
     spikes: np.ndarray
     pull: Callable[[np.ndarray], np.ndarray] | None = None
+    backward: Backward = Backward()
 
 
 @dataclass
@@ -36,6 +48,7 @@ class Evidence:
 
     right: Hypothesis
     input: np.ndarray
+    other_input: np.ndarray
     other_currents: np.ndarray
     upstream: np.ndarray
     limit: Limits
@@ -106,14 +119,25 @@ def _clipped(e: Evidence) -> Hypothesis:
         if np.array_equal(settled, counts):
             break
         counts = settled
-    return e.suppose(currents=_currents_for(e, v))
+    return e.suppose(currents=currents_for(e, v))
 
 
-def _currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
+def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """The currents with which the right neuron has the potentials v on the framework's spikes."""
     currents = v.copy()
     currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes)[:-1]
     return currents
+
+
+def other_items(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
+    """Batch items may be others: those whose free spikes are nearest to theirs."""
+    free = run(e.spec, e.right.currents)[1]
+    apart = (e.right.spikes[:, :, None] != free[:, None]).sum(axis=(0, 3))
+    order = apart.argmin(axis=1)
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    if len(moved):
+        text = f"batch items are in another order: {moved[0]} gives what {order[moved[0]]} should"
+        yield text, e.suppose(currents=e.right.currents[:, order])
 
 
 def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]]:
@@ -193,4 +217,4 @@ def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.nda
     for t, current in enumerate(currents):
         v[t] = rounded(rounded(e.spec.decay * after) + rounded(current))
         after = rounded(after_reset(e.spec, v[t], e.right.spikes[t]))
-    return _currents_for(e, v)
+    return currents_for(e, v)

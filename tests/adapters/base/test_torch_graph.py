@@ -153,3 +153,13 @@ def test_memory_is_what_capturing_took(program_of, monkeypatch):
     del result
     probe.reset()
     assert probe.peak() == (0, 1000, 5000)
+
+
+def test_what_graphs_hold_is_not_kept_beside_them(program_of, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 700)
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    probe = program.memory_probe()
+    assert probe.in_use() == 700
+    program.forward(program.put_input(problem.input))
+    assert probe.in_use() == 100

@@ -102,3 +102,52 @@ class HiddenInBytes(HiddenInBf16):
 
     def change(self, spikes):
         return spikes.to(torch.uint8)
+
+
+class Given(torch.nn.Module):
+    """A layer, and what is done to the spikes that it is given."""
+
+    def __init__(self, layer, change):
+        super().__init__()
+        self.layer, self.change = layer, change
+        self.linear = layer.linear
+
+    def forward(self, x):
+        return self.layer(self.change(x))
+
+
+class SecondOneStepLate(TorchLoop):
+    """Gives its second layer the spikes of the step before, as layers that are updated all at once do."""
+
+    name = "wrong-second-one-step-late"
+
+    def modules(self, case, network):
+        modules = super().modules(case, network)
+        return modules | {SECOND: Given(modules[SECOND], self.change)}
+
+    @staticmethod
+    def change(spikes):
+        return torch.cat([torch.zeros_like(spikes[:1]), spikes[:-1]])
+
+
+class SharedState(TorchLoop):
+    """Its second layer starts from the state in which its first one ended: both have one neuron."""
+
+    name = "wrong-shared-state"
+
+    def modules(self, case, network):
+        modules = super().modules(case, network)
+        first = FromState(case.neuron, modules[FIRST].neuron, lambda after: 0.0)
+        modules[FIRST].neuron = first
+        modules[SECOND].neuron = FromState(case.neuron, modules[SECOND].neuron, lambda after: first.after)
+        return modules
+
+
+class HiddenAveraged(SecondOneStepLate):
+    """Gives its second layer the mean spikes of the batch."""
+
+    name = "wrong-hidden-averaged"
+
+    @staticmethod
+    def change(spikes):
+        return spikes.mean(1, keepdim=True).expand_as(spikes)

@@ -1,0 +1,65 @@
+"""Faults of the time loop: the right currents, and another rule by which the potential follows from them. NumPy only."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ..recurrence import after_reset
+from .hypotheses import Evidence, Hypothesis, currents_for
+
+Change = Callable[[np.ndarray], np.ndarray]
+"""What is done to the potentials (B, N) of one step."""
+
+
+def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
+    currents, spikes, threshold = e.right.currents, e.right.spikes, e.spec.threshold
+    steps = len(currents)
+    first_twice = currents.copy()
+    first_twice[0] += e.spec.decay * currents[0]
+    yield "the first step's current is used twice", e.suppose(currents=first_twice)
+    without_first = currents.copy()
+    without_first[0] = 0
+    yield "the first step is left out", e.suppose(currents=without_first)
+    yield "the reset comes one step late", _traced(e, resets=np.concatenate([np.zeros_like(spikes[:1]), spikes[:-1]]))
+    for least, words in ((0.0, "0"), (-threshold, f"{-threshold:g}")):
+        yield f"the potential is cut off below {words}", _traced(e, before=partial(np.maximum, least))
+        yield f"the potential is cut off below {words} after the reset", _traced(e, after=partial(np.maximum, least))
+    for pause in (1, 2, 3, 5, 10):
+        yield f"a neuron rests for {pause} step{'s' if pause > 1 else ''} after a spike (refractory)", _rests(e, pause)
+    for bits in range(1, 11):
+        yield f"the potential is kept in steps of 1/{2**bits}", _traced(e, before=partial(_in_steps, 2.0**bits))
+    for every in (2, 3, 4, 5, 8, 10):
+        if every < steps // 2:
+            words = "second" if every == 2 else "third" if every == 3 else f"{every}th"
+            yield f"only every {words} step is computed", e.suppose(currents=currents[::every], spikes=spikes[::every])
+
+
+def _in_steps(of: float, v: np.ndarray) -> np.ndarray:
+    return np.round(v * of) / of
+
+
+def _same(v: np.ndarray) -> np.ndarray:
+    return v
+
+
+def _traced(e: Evidence, before: Change = _same, after: Change = _same, resets: np.ndarray | None = None) -> Hypothesis:
+    """A loop that changes the potential before its spike or after its reset, or resets on other spikes."""
+    resets = e.right.spikes if resets is None else resets
+    v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
+    for t, current in enumerate(e.right.currents):
+        v[t] = before(e.spec.decay * rest + current)
+        rest = after(after_reset(e.spec, v[t], resets[t]))
+    return e.suppose(currents=currents_for(e, v))
+
+
+def _rests(e: Evidence, pause: int) -> Hypothesis:
+    """A loop whose potential goes on as it should, and which does not fire for `pause` steps after a spike."""
+    v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
+    spikes, shown = e.right.spikes, np.empty_like(e.right.currents)
+    for t, current in enumerate(e.right.currents):
+        v[t] = e.spec.decay * rest + current
+        resting = (spikes[max(0, t - pause) : t] > 0).any(axis=0)
+        shown[t] = np.where(resting, np.minimum(v[t], 0), v[t])
+        rest = after_reset(e.spec, v[t], spikes[t])
+    return e.suppose(currents=currents_for(e, shown))
