@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -71,7 +72,9 @@ def _levels(blocks: dict[Block, dict[int, _Slots]], count: int) -> Array:
     found = np.full((count, len(blocks)), np.nan)
     for at, timed in enumerate(blocks.values()):
         for index, slots in timed.items():
-            found[index, at] = block_contrasts(np.array(list(slots.logs.values())), np.zeros(len(slots.logs)))
+            known = [seconds for seconds in slots.logs.values() if not math.isnan(seconds)]
+            if known and 2 * len(known) >= len(slots.logs):
+                found[index, at] = median(known)
     return found
 
 

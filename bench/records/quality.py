@@ -1,9 +1,7 @@
 """What a reader should know of a case's slots before trusting its step time."""
 
 from collections.abc import Sequence
-from statistics import median
-
-import numpy as np
+from statistics import median, quantiles
 
 from ..machine.monitor import slowed
 from ..stats import drift
@@ -57,6 +55,7 @@ def _drift(slots: list[Slot]) -> float:
 def _unsteady(canaries: list[list[float | None]]) -> bool:
     """Whether a task that is always the same took different times, within a block or from block to block."""
     blocks = [known for seconds in canaries if (known := [one for one in seconds if one is not None])]
-    spreads = [float(np.subtract(*np.quantile(seconds, [0.75, 0.25])) / np.median(seconds)) for seconds in blocks]
+    quartiles = [quantiles(seconds, method="inclusive") for seconds in blocks if len(seconds) > 1]
+    spread = max(((high - low) / middle for low, middle, high in quartiles), default=0.0)
     middles = [median(seconds) for seconds in blocks]
-    return bool(blocks) and (max(spreads) > MOST_CHANGE or max(middles) > (1 + MOST_CHANGE) * min(middles))
+    return bool(blocks) and (spread > MOST_CHANGE or max(middles) > (1 + MOST_CHANGE) * min(middles))

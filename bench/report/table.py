@@ -2,8 +2,11 @@
 
 from collections.abc import Container, Sequence
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
+
+from snnbench.adapters.base.contract import Array
 
 from ..records.contrasts import Comparison, compared
 from ..records.pairing import contrasts
@@ -26,6 +29,7 @@ class Table:
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
         """Of results.csv, in its order."""
+        self._contrasts: dict[tuple[Any, ...], Array] = {}
 
     def shown_in(self, *views: str) -> list[Metric]:
         """The metrics that stand in one of `views`, from left to right."""
@@ -67,8 +71,13 @@ class Table:
         return found
 
     def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
-        cases = [base.row.records, *(other.row.records for other in others)]
-        return compared(list(contrasts(cases, phase)[1:, 0]))
+        """Several figures ask for contrasts of the same cases, with one or the other as their base."""
+        cases = sorted([base, *others], key=attrgetter("index"))
+        places = {entry.index: place for place, entry in enumerate(cases)}
+        key = (phase, *places)
+        if key not in self._contrasts:
+            self._contrasts[key] = contrasts([entry.row.records for entry in cases], phase)
+        return compared([self._contrasts[key][places[other.index], places[base.index]] for other in others])
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
         """What tells these conditions from those of other groups, and the phase, between two texts."""
