@@ -1,75 +1,132 @@
-"""Two result sets → what became worse or better. Statuses, proofs and memory always; times only where they can be compared."""
+"""Is this worse than that? Two result sets, or two variants in one: statuses, proofs, memory, and the times of all phases."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from snnbench.adapters.base.case import PHASES, full_name
 
-from .. import units
-from ..mistakes import ConfigError
-from ..status import STATUSES
+from ..mistakes import ConfigError, nearest
+from .changes import NOISE, Change, Pair, Rule, changes
+from .findings import Finding, findings, missing
+from .pairing import contrasts
 from .rows import Row, comparison_group, grouped
+from .sides import Side, canary_ratio, doubts, side_of
+from .stored import RowPair, common_shift, stored_pairs
 
-SAME_MACHINE, OTHER_MACHINE = 1.03, 3.0
-"""Factors by which a step time may differ: measured on one machine, and as its share of what all take on each of two."""
-MORE_MEMORY = 1.25
-COARSE_BYTES = 4 * 2**20
-"""Host memory is counted in pages and comes from heaps: less than this is no difference."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One case: `what` was `base` and is `new`. `verdict` is worse, better or ambiguous (beyond the factor, but not surely)."""
-
-    case: str
-    what: str
-    base: str
-    new: str
-    verdict: str
+STORED = Rule(changed=1.10, same=1.10)
+"""Of sets that were measured at different times, on one machine."""
+OTHER_MACHINE = Rule(changed=NOISE, same=NOISE)
+"""Of ratios within each run, between machines."""
+PAIRED = Rule(changed=1.03, same=1.05)
+"""Of variants that were alive together."""
 
 
 @dataclass
 class Comparison:
-    """`cases` are in both sets, `timed` of them have step times in both, which are compared absolute or relative (`times`)."""
+    """`cases` are on both sides; `timed` of them have times on both, which are compared absolute, relative or paired (`times`).
 
-    cases: int = 0
-    timed: int = 0
-    times: str = "absolute"
+    `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, `canary` that of a
+    task that is always the same; of variants in one set there is neither. `doubts` are sentences about the whole sets: mostly
+    why no time may be called changed.
+    """
+
+    cases: int
+    timed: int
+    times: str
+    base: Side
+    new: Side
+    names: tuple[str, str] = ("base", "new")
+    shift: float | None = None
+    canary: float | None = None
+    doubts: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
-    def any(self, verdict: str) -> bool:
-        return any(finding.verdict == verdict for finding in self.findings)
+    @property
+    def worse(self) -> bool:
+        return any(one.verdict == "worse" for one in self.findings) or bool(self.of("slower"))
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is a time of which it is not known if it has changed."""
+        return bool(self.doubts or self.of("ambiguous", "unsure"))
+
+    def of(self, *verdicts: str) -> list[Change]:
+        return [one for one in self.changes if one.verdict in verdicts]
 
 
-def compare(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
-    """Cases are joined by their id. `factor` overrides the one of SAME_MACHINE or OTHER_MACHINE. Raises ConfigError. On the same
-    machine step times are compared as they are. Between machines, or if `relative` is set, only ratios within each run are: a
-    step time over the geometric mean of all step times that both runs have in its comparison group."""
+def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
+    """Two sets that were measured at different times; cases are joined by their id. Between machines, or if `relative` is set,
+    only ratios within each run are compared. `factor` is used in place of STORED's and OTHER_MACHINE's. Raises ConfigError."""
     same_machine = not relative and _machines(base) == _machines(new)
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:
             raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
     by_key = {_key(row, same_machine): row for row in new}
     pairs = [(row, by_key[key]) for row in base if (key := _key(row, same_machine)) in by_key]
-    comparison = Comparison(len(pairs), times="absolute" if same_machine else "relative")
-    missing = [row for row in base if _key(row, same_machine) not in by_key]
-    comparison.findings += [_finding(row, "case", row.status, "missing", "worse") for row in missing]
-    for old, now in pairs:
-        comparison.findings += [*_endings(old, now), *_memory(old, now)]
-    timed = [(old, now) for old, now in pairs if old.rankable and now.rankable]
-    changes = [((old, now), *_change(old, now)) for old, now in timed] if same_machine else _relative_changes(timed)
-    comparison.timed = len(changes)
-    limit = factor or (SAME_MACHINE if same_machine else OTHER_MACHINE)
-    for (old, now), change, reach in changes:
-        middle, low, high = np.exp([change, change - reach, change + reach])
-        if not 1 / limit <= middle <= limit:
-            verdict = "ambiguous" if low <= 1 <= high else "worse" if middle > 1 else "better"
-            what = "step" if same_machine else "step, relative to the others"
-            text = f"×{middle:.2f} ({low:.2f} to {high:.2f}), {_step_time(now)}"
-            comparison.findings.append(_finding(old, what, _step_time(old), text, verdict))
+    lost = [missing(row) for row in base if _key(row, same_machine) not in by_key]
+    rule = (STORED if same_machine else OTHER_MACHINE).or_factor(factor)
+    timed = _timed(pairs)
+    sides = side_of([old for old, _ in timed]), side_of([now for _, now in timed])
+    times = list(chain.from_iterable(stored_pairs(timed, phase, same_machine) for phase in PHASES))
+    order = [full_name(old.case) for old, _ in timed]
+    times.sort(key=lambda pair: order.index(pair.case))
+    how = "absolute" if same_machine else "relative"
+    comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine))
+    comparison.findings = lost + comparison.findings
+    comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
+    if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
+        comparison.doubts.append(f"most cases took ×{comparison.shift:.2f} of their time, the canary did not")
     return comparison
+
+
+def compare_variants(rows: list[Row], base: str, new: str, factor: float | None = None) -> Comparison:
+    """Two framework variants of one set, where they stand in one comparison group: pass by pass if they were alive together.
+    `factor` is used in place of PAIRED's. Raises ConfigError for a variant that is not in the set."""
+    known = sorted({row.case.framework_variant for row in rows})
+    for name in (base, new):
+        if name not in known:
+            raise ConfigError(f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})")
+    pairs, times, lost = list[RowPair](), list[Pair](), []
+    for group in grouped(rows, comparison_group).values():
+        by_variant = {row.case.framework_variant: row for row in group}
+        if base in by_variant and new in by_variant:
+            pairs.append((by_variant[base], by_variant[new]))
+            times += _paired(group, *pairs[-1])
+        elif base in by_variant:
+            lost.append(missing(by_variant[base]))
+    sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
+    comparison = _comparison("paired", pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, same_machine=False))
+    comparison.names, comparison.findings = (base, new), lost + comparison.findings
+    return comparison
+
+
+def _comparison(
+    times: str, pairs: list[RowPair], phases: list[Pair], rule: Rule, sides: tuple[Side, Side], reasons: list[str]
+) -> Comparison:
+    comparison = Comparison(len(pairs), len({one.case for one in phases}), times, *sides, doubts=reasons)
+    comparison.findings = list(chain.from_iterable(findings(old, now) for old, now in pairs))
+    comparison.changes = changes(phases, rule, "disturbed" if reasons else "")
+    return comparison
+
+
+def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
+    """Contrasts through others of the group where the two share no pass."""
+    found, at = [], (group.index(now), group.index(old))
+    for phase in PHASES if _timed([(old, now)]) else ():
+        if phase in old.estimates and phase in now.estimates:
+            seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
+            own = contrasts([row.records for row in group], phase)[at]
+            found.append(Pair(full_name(old.case), phase, *seconds, own, float(np.log(seconds[1] / seconds[0]))))
+    return found
+
+
+def _timed(pairs: list[RowPair]) -> list[RowPair]:
+    """Only proved times of one network are compared."""
+    return [(old, now) for old, now in pairs if old.rankable and now.rankable]
 
 
 def _machines(rows: list[Row]) -> set[str]:
@@ -80,51 +137,8 @@ def _key(row: Row, same_machine: bool) -> tuple[str, str]:
     return (row.first.case_id, row.first.machine["hash"] if same_machine else "")
 
 
-def _finding(row: Row, what: str, base: str, new: str, verdict: str) -> Finding:
-    return Finding(full_name(row.case), what, base, new, verdict)
-
-
-def _step_time(row: Row) -> str:
-    return units.seconds(row.estimates["step"].seconds)
-
-
-def _endings(old: Row, now: Row) -> Iterator[Finding]:
-    if old.status != now.status:
-        worse = STATUSES.index(now.status) > STATUSES.index(old.status)
-        ending = now.status + (f": {now.reason}" if now.reason else "")
-        yield _finding(old, "status", old.status, ending, "worse" if worse else "better")
-    elif old.proved != now.proved and not now.case.native:
-        words = {True: "proved", False: "not proved"}
-        yield _finding(old, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
-    elif old.rankable and not now.rankable:  # ended and proved as before, and has lost its step time
-        yield _finding(old, "step", _step_time(old), "no time", "worse")
-
-
-def _memory(old: Row, now: Row) -> Iterator[Finding]:
-    if old.first.memory_meaning != now.first.memory_meaning:
-        return
-    for phase in PHASES:
-        was, is_now = (row.first.memory.get(phase, {}).get("peak_bytes") for row in (old, now))
-        if was is None or is_now is None or abs(was - is_now) < COARSE_BYTES:
-            continue
-        if max(was, is_now) > MORE_MEMORY * min(was, is_now):
-            verdict = "worse" if is_now > was else "better"
-            yield _finding(old, f"memory of {phase}", units.size(was), units.size(is_now), verdict)
-
-
-def _change(old: Row, now: Row) -> tuple[float, float]:
-    """The log ratio of two step times, and how far its 95 % interval reaches; without the interval of both it has no end."""
-    times = [row.estimates["step"] for row in (old, now)]
-    reaches = [np.log(time.high / time.seconds) if time.high else np.inf for time in times]
-    return float(np.log(times[1].seconds / times[0].seconds)), float(np.hypot(reaches[0], reaches[1]))
-
-
-def _relative_changes(pairs: list[tuple[Row, Row]]) -> list[tuple[tuple[Row, Row], float, float]]:
-    """The same for step times over the geometric mean of their group; groups of one have no ratios."""
-    changes: list[tuple[tuple[Row, Row], float, float]] = []
-    for group in grouped(pairs, lambda pair: comparison_group(pair[0])[1:]).values():
-        if len(group) > 1:
-            found = [_change(old, now) for old, now in group]
-            common = float(np.mean([change for change, _ in found]))
-            changes += [(pair, change - common, reach) for pair, (change, reach) in zip(group, found, strict=True)]
-    return changes
+def _only_the_cases(shift: float, canary: float | None, rule: Rule) -> bool:
+    """Whether most cases have changed while the machine has not, as far as its canary can tell."""
+    if canary is None or 1 / rule.changed < shift < rule.changed:
+        return False
+    return not 1 / rule.changed < shift / canary < rule.changed

@@ -95,7 +95,7 @@ def holm(chances: Sequence[float] | Array) -> Array:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a family shows of one contrast: a log ratio with its 95 % interval, and Holm's p that it is not zero."""
+    """What a family shows of one contrast: a log ratio with its interval, and Holm's p that it is not zero."""
 
     estimate: float
     low: float
@@ -109,20 +109,21 @@ class Comparison:
         return float(np.exp(self.estimate)), float(np.exp(self.low)), float(np.exp(self.high))
 
 
-def compared(contrasts: Sequence[Array]) -> list[Comparison]:
+def compared(contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95) -> list[Comparison]:
     """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
-    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval; p = 1."""
+    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval; p = 1.
+    `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so do not show."""
     counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
     reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
-    variances = np.full(len(counted), np.nan)
+    variances, hidden = np.full(len(counted), np.nan), np.broadcast_to(np.square(spread), len(counted))
     for blocks in {len(values) for values in counted} - {0, 1}:
         alike = [index for index, values in enumerate(counted) if len(values) == blocks]
         shared = moderated([counted[index].var(ddof=1) for index in alike], blocks - 1)
-        errors = np.sqrt(shared.variances / blocks)
+        errors = np.sqrt(shared.variances / blocks + hidden[alike])
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = np.where(errors > 0, np.abs(estimates[alike]) / errors, np.where(estimates[alike] == 0, 0.0, np.inf))
-        variances[alike], reach[alike] = shared.variances, stdtrit(shared.freedom, 0.975) * errors
+        variances[alike], reach[alike] = shared.variances, stdtrit(shared.freedom, (1 + confidence) / 2) * errors
         p[alike] = 2 * stdtr(shared.freedom, -scores)
     rows = zip(estimates, estimates - reach, estimates + reach, holm(p), variances, strict=True)
     return [Comparison(*map(float, row)) for row in rows]

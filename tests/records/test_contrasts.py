@@ -1,13 +1,12 @@
 """Intervals, verdicts and ranks of live slots: golden values, simulated families, and slots that were recorded."""
 
-import csv
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.paths import ROOT
+from support.recorded import recorded
 
 from snnbench.records.contrasts import (
     FAMILY,
@@ -153,15 +152,6 @@ def test_the_recommended_number_of_blocks_finds_five_percent():
         runs = np.log(1.05) + sd * random.standard_normal((400, 24, blocks))
         seen = [one.p <= FAMILY for run in runs for one in compared(run)]
         assert np.mean(seen) >= 0.95
-
-
-def recorded() -> dict[tuple[str, str], np.ndarray]:
-    """Log slot times (32 blocks, 10 passes) of four frameworks, two processes each, on a quiet machine: N = 64, T = 25."""
-    slots = {}
-    for row in csv.DictReader((ROOT / "tests/golden/quiet_blocks.csv").open()):
-        place = slots.setdefault((row["framework"], row["copy"]), np.full((32, 10), np.nan))
-        place[int(row["block"]), int(row["pass"])] = np.log(float(row["median_us"]))
-    return slots
 
 
 def test_recorded_slots_three_blocks_of_fresh_processes():

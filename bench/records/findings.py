@@ -1,0 +1,62 @@
+"""Two rows → what became worse or better besides their times: the status, the proof, a time that is gone, the memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from snnbench.adapters.base.case import PHASES, full_name
+
+from .. import units
+from ..status import STATUSES
+from .rows import Row
+
+MORE_MEMORY = 1.25
+COARSE_BYTES = 4 * 2**20
+"""Host memory is counted in pages and comes from heaps: less than this is no difference."""
+MEMORY = {"peak_bytes": "memory of", "kept_bytes": "memory kept by"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case: `what` was `base` and is `new`. `verdict` is worse or better."""
+
+    case: str
+    what: str
+    base: str
+    new: str
+    verdict: str
+
+
+def missing(row: Row) -> Finding:
+    """A case of the base that the new set does not have."""
+    return Finding(full_name(row.case), "case", row.status, "missing", "worse")
+
+
+def findings(old: Row, now: Row) -> list[Finding]:
+    """What differs between two rows, of which the second is judged."""
+    return [*_endings(old, now), *_memory(old, now)]
+
+
+def _endings(old: Row, now: Row) -> Iterator[Finding]:
+    name = full_name(old.case)
+    if old.status != now.status:
+        worse = STATUSES.index(now.status) > STATUSES.index(old.status)
+        ending = now.status + (f": {now.reason}" if now.reason else "")
+        yield Finding(name, "status", old.status, ending, "worse" if worse else "better")
+    elif old.proved != now.proved and not now.case.native:
+        words = {True: "proved", False: "not proved"}
+        yield Finding(name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
+    elif old.rankable and not now.rankable:  # ended and proved as before, and has lost its step time
+        yield Finding(name, "step", units.seconds(old.estimates["step"].seconds), "no time", "worse")
+
+
+def _memory(old: Row, now: Row) -> Iterator[Finding]:
+    if old.first.memory_meaning != now.first.memory_meaning:
+        return
+    for phase in PHASES:
+        for kind, words in MEMORY.items():
+            was, is_now = (row.first.memory.get(phase, {}).get(kind) for row in (old, now))
+            if was is None or is_now is None or abs(was - is_now) < COARSE_BYTES:
+                continue
+            if max(was, is_now) > MORE_MEMORY * min(was, is_now):
+                verdict = "worse" if is_now > was else "better"
+                yield Finding(full_name(old.case), f"{words} {phase}", units.size(was), units.size(is_now), verdict)

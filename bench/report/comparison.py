@@ -1,0 +1,124 @@
+"""A comparison in words, as Markdown for pull requests, and as JUnit's XML for CI."""
+
+from collections import Counter
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from .. import units
+from ..records.changes import Change
+from ..records.compare import Comparison
+from ..records.sides import Side
+from .tables.markdown import line, plain
+
+COLUMNS = ("case", "what", "was", "is", "verdict")
+TIMES = {
+    "absolute": "times as measured, less what all cases have in common",
+    "relative": "ratios of times within each run",
+    "paired": "times of variants in one run",
+}
+Cells = tuple[str, str, str, str, str]
+"""One row below COLUMNS: the last is the verdict alone, without what would decide it."""
+
+
+def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
+    """What has changed or may have, each with a note; where all times are unsure for one reason, `summary` says so."""
+    found = [((one.case, one.what, one.base, one.new, one.verdict), "") for one in comparison.findings]
+    return found + [(_cells(one), one.note) for one in comparison.of("slower", "faster", "ambiguous")]
+
+
+def summary(comparison: Comparison) -> Iterator[str]:
+    """Sentences: what was compared, how it was measured, what is in doubt and what would decide it."""
+    found = Counter(one.verdict for one in comparison.findings)
+    times = Counter(one.verdict for one in comparison.changes)
+    cases, how = _counted(comparison.cases, "case"), TIMES[comparison.times]
+    yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
+    if comparison.changes:
+        count = len(comparison.changes)
+        yield f"{count} comparisons of times, of which one is wrong by chance in one of twenty runs at most"
+        base, new = comparison.names
+        yield f"{base}: {_side(comparison.base)}; {new}: {_side(comparison.new)}"
+    if comparison.shift is not None:
+        yield f"all cases ×{comparison.shift:.2f}, {_canary(comparison)}"
+    if comparison.doubts:
+        yield "unsure: " + "; ".join(comparison.doubts)
+    few = [one for one in comparison.of("unsure") if one.note == "few blocks"]
+    if few:
+        yield f"unsure: few blocks in {len(few)} of {len(comparison.changes)} comparisons"
+    if more := more_blocks(comparison):
+        yield f"to decide: up to {_counted(more, 'more block')} on each side, measured by: {command(comparison)}"
+
+
+def more_blocks(comparison: Comparison) -> int:
+    """The most that a comparison needs which more blocks would decide; 0 if there is none."""
+    return max((one.more_blocks or 0 for one in comparison.of("ambiguous", "unsure")), default=0)
+
+
+def command(comparison: Comparison) -> str:
+    """What measures the further blocks: a run goes on where an earlier one with the same settings ended."""
+    blocks = min(comparison.base.blocks[1], comparison.new.blocks[1]) + more_blocks(comparison)
+    return f"snnbench run --config CONFIG --out FOLDER --set measure.blocks={blocks}"
+
+
+def markdown_text(comparison: Comparison) -> str:
+    """A table of what has changed or may have, and the sentences below it."""
+    table = rows(comparison)
+    lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
+    lines += [line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table]
+    return "\n".join([*lines, *([""] if table else []), *(f"* {plain(one)}" for one in summary(comparison)), ""])
+
+
+def junit_text(comparison: Comparison) -> str:
+    """One test per comparison of a time, and per finding. Worse and slower have failed; what is not known was skipped."""
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
+    for finding in comparison.findings:
+        text = f"was {finding.base}, is {finding.new}"
+        _test(suite, finding.case, finding.what, "failure" if finding.verdict == "worse" else None, finding.verdict, text)
+    for change in comparison.changes:
+        outcome = {"slower": "failure", "ambiguous": "skipped", "unsure": "skipped"}.get(change.verdict)
+        _test(suite, change.case, change.phase, outcome, _noted(change.verdict, change.note), " → ".join(_cells(change)[2:4]))
+    for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(kind, str(len(suite.findall(f".//{tag}"))))
+    ElementTree.SubElement(suite, "system-out").text = "\n".join(summary(comparison))
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _test(suite: ElementTree.Element, case: str, name: str, outcome: str | None, message: str, text: str) -> None:
+    test = ElementTree.SubElement(suite, "testcase", classname=case, name=name, time="0")
+    if outcome:
+        ElementTree.SubElement(test, outcome, message=message).text = text
+
+
+def _cells(change: Change) -> Cells:
+    interval = "" if change.low is None or change.high is None else f" ({change.low:.2f}–{change.high:.2f})"
+    now = f"×{change.ratio:.2f}{interval}, {units.seconds(change.new)}"
+    return change.case, change.phase, units.seconds(change.base), now, change.verdict
+
+
+def _noted(verdict: str, note: str) -> str:
+    return f"{verdict}: {note}" if note else verdict
+
+
+def _counts(findings: Counter[str], times: Counter[str]) -> str:
+    known = [f"{findings[name]} {name}" for name in ("worse", "better") if findings[name]]
+    known += [f"{times[name]} {name}" for name in ("slower", "faster", "same", "ambiguous", "unsure") if times[name]]
+    return ", ".join(known) or "nothing to tell"
+
+
+def _side(side: Side) -> str:
+    fewest, most = side.blocks
+    blocks = _counted(most, "block") if fewest == most else f"{fewest} to {_counted(most, 'block')}"
+    return f"{blocks}, {side.disturbed:.0%} of {side.slots} slots disturbed"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _canary(comparison: Comparison) -> str:
+    if comparison.canary is None:
+        return "another machine" if comparison.times == "relative" else "no canary to tell whether it is the machine"
+    alike = abs(comparison.canary / comparison.shift - 1) < 0.03 if comparison.shift else False
+    machine = ": the machine" if alike and abs(comparison.canary - 1) >= 0.01 else ""
+    return f"canary ×{comparison.canary:.2f}{machine}"

@@ -1,0 +1,100 @@
+"""How often `compare` is right: on slots that were recorded on a quiet machine, and on simulated sets that drift."""
+
+import numpy as np
+import pytest
+from support.recorded import recorded
+
+from snnbench.records.changes import Pair, changes
+from snnbench.records.compare import PAIRED, STORED
+from snnbench.records.contrasts import block_contrasts, medians
+from snnbench.records.stored import BETWEEN, less_common
+
+RUNS = 2000
+BLOCKS = 3
+
+
+def judged(contrasts, rule, spread=0.0):
+    """The verdict on each case, given (cases, blocks)."""
+    return [one.verdict for one in changes([Pair("", "step", 1.0, 1.0, one, 0.0, spread) for one in contrasts], rule)]
+
+
+def stored(ratios):
+    """The same of log ratios of block levels, new over base, of cases of one group."""
+    cases = range(len(ratios))
+    return judged([less_common(ratios, one, [each for each in cases if each != one], None) for one in cases], STORED, BETWEEN)
+
+
+@pytest.fixture(scope="module")
+def levels():
+    """Log medians (8 cases, 32 blocks): four frameworks, two processes each."""
+    return np.array([medians(slots) for slots in recorded().values()])
+
+
+def draws(levels, blocks):
+    """Log ratios (8 cases, blocks) of two sets of fresh processes, each of recorded blocks in a row, which do not overlap."""
+    random = np.random.default_rng(21)
+    while True:
+        base, new = random.integers(0, 33 - blocks, 2)
+        if abs(base - new) >= blocks:
+            yield levels[:, new : new + blocks] - levels[:, base : base + blocks]
+
+
+@pytest.mark.parametrize(("blocks", "same", "found"), [(3, 0.75, 0.8), (5, 0.9, 0.9)])
+def test_recorded_sets(levels, blocks, same, found):
+    """Equal ones never differ; a case that is slower by 15 % is mostly found, and no other one is blamed."""
+    equal, others, slower = [], [], []
+    for run, ratios in zip(range(RUNS // 5), draws(levels, blocks), strict=False):
+        equal += stored(ratios)
+        ratios[run % 8] += np.log(1.15)
+        others += stored(ratios)
+        slower.append(others.pop(run % 8 - 8))
+    assert not {"slower", "faster"} & {*equal, *others}
+    assert equal.count("same") >= same * len(equal)
+    assert slower.count("slower") >= found * len(slower)
+
+
+def test_a_drift_of_the_whole_machine_changes_nothing(levels):
+    ratios = next(draws(levels, BLOCKS))
+    for one in range(8):
+        others = [each for each in range(8) if each != one]
+        drifted = less_common(ratios + np.log(1.2), one, others, None)
+        assert drifted == pytest.approx(less_common(ratios, one, others, None), abs=1e-12)
+
+
+def test_five_percent_more_is_found_in_three_blocks_of_a_run():
+    slots = recorded()
+    frameworks = sorted({name for name, _ in slots})
+    contrasts = np.array([block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks])
+    random = np.random.default_rng(22)
+    equal, slower = [], []
+    for _ in range(RUNS // 4):
+        picked = contrasts[:, random.choice(32, BLOCKS, replace=False)] * random.choice([-1, 1], (len(frameworks), 1))
+        equal += judged(picked, PAIRED)
+        slower += judged(picked + np.log(1.05), PAIRED)
+    assert slower.count("slower") >= 0.95 * len(slower)
+    assert equal.count("slower") + equal.count("faster") <= 0.003 * len(equal)
+    assert equal.count("same") >= 0.95 * len(equal)
+
+
+@pytest.mark.parametrize("blocks", [3, 5])
+def test_sets_that_drift_by_two_percent_are_not_called_changed(blocks):
+    """Each set moves as a whole by 2 %, and each case by 1 % of its own, which no block shows."""
+    random = np.random.default_rng(23)
+    for _ in range(RUNS // 2):
+        drift, own = 0.02 * random.standard_normal(), np.sqrt(2) * 0.01 * random.standard_normal((8, 1))
+        verdicts = stored(drift + own + 0.015 * random.standard_normal((8, blocks)))
+        assert not {"slower", "faster"} & set(verdicts)
+
+
+def test_what_is_ambiguous_is_decided_by_the_blocks_that_were_asked_for():
+    """Noise so strong that three blocks leave it open whether a time is the same."""
+    random = np.random.default_rng(24)
+    undecided, then = 0, []
+    while undecided < 100:
+        noise = 0.05 * random.standard_normal((8, 60))
+        pairs = [Pair("", "step", 1.0, 1.0, one[:BLOCKS], 0.0, BETWEEN) for one in noise]
+        more = [change.more_blocks for change in changes(pairs, STORED) if change.verdict == "ambiguous"]
+        if more:
+            undecided += len(more)
+            then += judged(noise[:, : BLOCKS + max(more)], STORED, BETWEEN)
+    assert then.count("same") >= 0.9 * len(then) and "slower" not in then
