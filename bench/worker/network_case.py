@@ -141,7 +141,7 @@ class Worker:
         start = time.perf_counter()
         try:
             program.roll_parameters(0)  # the copies that this keeps are not the program's
-            if self.first_round and (probe := program.memory_probe() or host_memory_probe()):
+            if self.first_block and (probe := program.memory_probe() or host_memory_probe()):
                 self.kept = Kept(probe)
             start = time.perf_counter()
             result = program.forward(inputs[0])
