@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
+from ..cores import usable_cores
 from ..environments.environment import known
 from ..environments.inventory import default_home, measured_ceilings
+from ..machine.best_rates import best_rates
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
 from .console import output, print_json
 from .options import Json
@@ -15,11 +17,13 @@ def doctor(
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the machine, its devices, its load, and with --calibrate the measured ceilings."""
+    """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best of which are kept."""
     home, machine, now = default_home(), machine_facts(), current_load()
     environments = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in home.devices else "cpu"
     ceilings = {device: measured_ceilings(device)} if calibrate else {}
+    for each, rates in ceilings.items():
+        best_rates(machine["hash"], each, len(usable_cores()), rates, keep=True)
     advice = measuring_advice(machine, now)
     if as_json:
         facts = {"machine": machine, "load": now, "environment": home.facts, "environments": environments}

@@ -21,6 +21,9 @@ from .stages import unsettled
 
 MOST_FLIPPED = 0.01
 """Where decisions follow from others that rounding may turn: the largest share of them that may be other ones."""
+NEARER = 4
+"""A framework's inference is nearer to its own forward than to the oracle: at N = 1024 with three layers all frameworks gave the
+same bits in every format, compiled ones in bf16 other spikes in 0.006 %. This quarter of the oracle's limits is allowed."""
 
 
 def recheck(
@@ -122,7 +125,8 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
     near = {}
     for neuron in network.neurons:
         distance = from_threshold(spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron])
-        near[neuron] = min(limits[neuron].distance, float(np.quantile(distance, limits[neuron].decisions)))
+        most = float(np.quantile(distance, limits[neuron].decisions / NEARER))
+        near[neuron] = min(limits[neuron].distance / NEARER, most)
     other = oracle.forward(network, parameters, x, contrary=near)
     seen = oracle.forward(network, parameters, x, {**free.spikes, last: other.spikes[last]})
     wrong, own = seen.expected[last] != seen.spikes[last], limits[last]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from snnbench import __version__
+from snnbench.cli import doctor
 
 NUMPY = "numpy_network.py:NumpyNetwork"
 VERBS = ["env", "run", "plan", "check", "adapters", "doctor", "report", "init"]
@@ -22,6 +23,18 @@ def test_doctor_is_one_json_document(snnbench):
     assert len(facts["machine"]["hash"]) == 12
     assert isinstance(facts["advice"], list)
     assert "ceilings" not in facts
+
+
+def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
+    snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
+    fast, slow = ({"copy_bytes_per_s": {"32768": rate}, "matmul_flops_per_s": {"fp32": 2 * rate}} for rate in (2e9, 1e9))
+    for rates in (fast, slow):
+        monkeypatch.setattr(doctor, "measured_ceilings", lambda device, rates=rates: rates)
+        facts = document(snnbench("doctor", "--json", "--calibrate"))
+        assert list(facts["ceilings"].values()) == [rates], "shown is what was measured now"
+    (kept,) = (snnbench.folder / "cache" / "rates").glob("*.json")
+    assert kept.stem == facts["machine"]["hash"]
+    assert list(json.loads(kept.read_text())["rates"].values()) == [fast]
 
 
 def test_plan_is_one_json_document_and_writes_nothing(snnbench):

@@ -88,7 +88,7 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
 
     forward = call()
     near = {"neuron1": 1e-4, "neuron2": 0.0, "neuron3": 0.0}
-    wider = {name: replace(limit, distance=max(limit.distance, near["neuron1"])) for name, limit in limits.items()}
+    wider = {name: replace(limit, distance=max(limit.distance, 4 * near["neuron1"])) for name, limit in limits.items()}
 
     def judged(last):
         given = Call(problem.input, {**forward.spikes, problem.last: last})
