@@ -4,7 +4,7 @@ import signal
 from statistics import median
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters import registry
 
 from ..executors.launch import Outcome
 from ..machine.best_rates import best_rates
@@ -12,6 +12,7 @@ from ..measure.floor import Ceilings, judge_times
 from ..records.fold import fold, unfinished_part
 from ..status import memory_status, worst
 from ..workloads import workload_of
+from .planning import PlannedCase
 
 
 def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
@@ -36,16 +37,20 @@ def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
 
 
-def refuse_impossible(folded: dict[str, Any], events: list[dict[str, Any]], case: Case, machine: str, threads: int) -> None:
+def refuse_impossible(
+    folded: dict[str, Any], events: list[dict[str, Any]], planned: PlannedCase, machine: str, threads: int
+) -> None:
     """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it. The rates are
-    the best ever measured on the machine of that hash on so many threads; what the worker measured is kept for the next time."""
+    the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker measured is kept for
+    the next time."""
     told = next((event for event in reversed(events) if event["part"] == "ceilings" and "nonzero" in event), None)
     slots = {name: part["timing"]["slots"] for name, part in folded.get("parts", {}).items() if part.get("timing")}
     if told is None or not slots:
         return
     medians = {name: median(slot["wall"] for slot in some) for name, some in slots.items()}
+    case, keep = planned.case, bool(told["rates"]) and planned.adapter.reference in registry.BUILT_IN.values()
     measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | told["rates"]
-    ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep=bool(told["rates"])))
+    ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep))
     for name, judged in judge_times(case, workload_of(case).network(case), ceilings, told["nonzero"], medians).items():
         folded["parts"][name]["floor_s"] = judged.floor_s
         if judged.reason:

@@ -159,7 +159,7 @@ class Runner:
         """The record of a case, now in the folder: what was planned, what its worker reported, and how it ended."""
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
-        refuse_impossible(folded, outcome.events, planned.case, self.machine["hash"], threads)
+        refuse_impossible(folded, outcome.events, planned, self.machine["hash"], threads)
         adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
