@@ -12,7 +12,7 @@ from support.paths import WRONG
 from support.proofs import loaded, problem_of, wait_for_writers
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.base.case import NATIVE, PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.measure.phases import Phases
 from snnbench.proof import oracle
@@ -47,6 +47,21 @@ def test_what_is_wrong_in_timed_calls_alone_is_named(fault, said, layers):
     except TypeError as error:
         reason = str(error)
     assert words in reason
+
+
+@pytest.mark.parametrize("fault", TABLE["timed_natives"])
+def test_of_native_neurons_too(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    phase, words = TABLE["timed_natives"][fault].split(": ", 1)
+    assert words in rechecked(adapter, Case(adapter.name, neuron=NATIVE, **ODD), phase)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_right_native_neurons_pass(precision, layers, phase):
+    case = Case("snntorch", neuron=NATIVE, precision=precision, layers=layers, **ODD)
+    assert rechecked(adapter_of("snntorch"), case, phase, calls=2) == ""
 
 
 @pytest.mark.parametrize("right", [right for right in TABLE["right"] if right.startswith("disguises.py")])
