@@ -26,6 +26,8 @@ OWN_SIZE, TIME_AXIS = "own size", "time axis"
 """With these the names of stages begin and end."""
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
+OUTLIVING = ("eager", "compile")
+"""Modes whose results stay as they are when other calls follow."""
 MOST_ROUNDED = 0.1
 """The relative L2 change of weights above which a construction in fixed point is given another network."""
 SETTLE_SECONDS = 0.2
@@ -86,7 +88,7 @@ def prove(
         if case.native:
             problem, _ = excited(program, problem)
         if name.endswith(TIME_AXIS):
-            verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0)
+            verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
         elif case.native:
             verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
         else:

@@ -1,5 +1,7 @@
 """Which axis is time: shown by changing input early and late."""
 
+from typing import Any
+
 import numpy as np
 
 from snnbench.adapters.base.contract import Program
@@ -11,12 +13,13 @@ LEAST_CHANGED = 3
 """Fewer changed spikes than this do not show that a neuron reacts."""
 
 
-def time_axis(program: Program, problem: Problem, unsteady: float = 0.0) -> Verdict:
+def time_axis(program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False) -> Verdict:
     """Six forwards that show which axis is time: with another input, repeated, changed late, changed early, again.
 
     The last neuron's spikes are looked at. Those that must be equal are so to the bit. Only if a repeated call is not, as sums
     in no fixed order give it, may a share of up to `unsteady` differ. Behind a norm, which averages over time and batch,
-    every input may change every spike: there the oracle alone tells time from batch.
+    every input may change every spike: there the oracle alone tells time from batch. `outlives`: what a call hands out must be
+    the same after other calls, as it is but in modes that replay a graph on the same memory.
     """
     verdict = Verdict()
     x, other = problem.input, problem.other_input
@@ -28,11 +31,15 @@ def time_axis(program: Program, problem: Problem, unsteady: float = 0.0) -> Verd
     def call(array: np.ndarray) -> np.ndarray:
         result = program.inference(program.put_input(array))
         program.wait(result)
+        results.append(result)
         return program.spikes(result)[problem.last]
 
-    call(other)  # tuned and discarded
+    results: list[Any] = []
+    first = call(other)
     y, again, y_future, y_past, last = call(x), call(x), call(future), call(past), call(x)
     verdict.firing_rate = float(y.mean())
+    if outlives and not np.array_equal(program.spikes(results[0])[problem.last], first):
+        verdict.findings.append("later calls write over the spikes that an earlier one handed out")
     allowed = 0.0 if np.array_equal(again, y) and np.array_equal(last, y) else unsteady
 
     def same(one: np.ndarray, two: np.ndarray) -> bool:

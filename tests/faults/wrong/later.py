@@ -1,5 +1,7 @@
 """Adapters that do less once they have been called often enough to have been proved. Every class says what they leave out."""
 
+import inspect
+
 import torch
 from bases import Around, Multiplied, OfLayer, with_gradient
 from timed import Driven
@@ -32,6 +34,17 @@ class HalfTheTime(Counting):
     def later(right, currents):
         half = len(currents) // 2
         return torch.cat([right(currents[:half]), 0 * currents[half:]])
+
+
+class WatchesTheStack(Around):
+    """Computes the first half of the time steps where no proof is among its callers."""
+
+    name = "wrong-watches-the-stack"
+
+    @staticmethod
+    def around(right, currents):
+        proved = any(frame.function in ("judge_program", "time_axis") for frame in inspect.stack(0))
+        return right(currents) if proved else HalfTheTime.later(right, currents)
 
 
 class EveryThirdStep(Counting):

@@ -1,4 +1,4 @@
-"""Adapters whose work is not done when a timed call has been waited for. Every class says how."""
+"""Adapters whose results are not there when a call has been waited for, or no longer. Every class says how."""
 
 import threading
 from dataclasses import dataclass
@@ -101,3 +101,22 @@ class BackwardInForward(Driven):
 
     name = "wrong-backward-in-forward"
     driver = Ahead
+
+
+class OneBuffer(TorchProgram):
+    buffer = None
+
+    def inference(self, x):
+        result = super().inference(x)
+        if self.buffer is None or self.buffer.shape != result.output.shape:
+            self.buffer = torch.empty_like(result.output)
+        result.output = self.buffer.copy_(result.output)
+        result.borders = dict.fromkeys(result.borders, result.output)
+        return result
+
+
+class WritesOverEarlierResults(Driven):
+    """Writes the spikes of every inference where those of the one before are."""
+
+    name = "wrong-writes-over-earlier-results"
+    driver = OneBuffer
