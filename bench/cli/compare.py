@@ -11,7 +11,7 @@ from rich.markup import escape
 from ..files import write_atomically
 from ..mistakes import ConfigError
 from ..records.changes import NOISE
-from ..records.compare import OTHER_MACHINE, PAIRED, STORED, Comparison, compare_sets, compare_variants
+from ..records.compare import OTHER_MACHINE, PAIRED, STORED, Comparison, compare_sets, compare_variants, compare_with_copies
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
@@ -32,6 +32,10 @@ def compare(
             metavar="BASE NEW", help="In place of a second folder: two framework variants of the first.", show_default=False
         ),
     ] = None,
+    beside: Annotated[
+        str,
+        typer.Option(metavar="ENVIRONMENT", help="Or each variant with its copy there, of run --beside.", show_default=False),
+    ] = "",
     factor: Annotated[
         float | None,
         typer.Option(
@@ -58,10 +62,12 @@ def compare(
 
     Times of different machines are compared as ratios to the other frameworks of the same run only.
     """
-    if (new is None) == (pair is None):
-        raise ConfigError("compare: name a second result folder, or two framework variants with --pair")
+    if [new is not None, pair is not None, bool(beside)].count(True) != 1:
+        raise ConfigError("compare: name a second result folder, or two framework variants with --pair, or --beside")
     if pair:
         comparison = compare_variants(_rows(base), *pair, factor)
+    elif beside:
+        comparison = compare_with_copies(_rows(base), beside, factor)
     else:
         comparison = compare_sets(_rows(base), _rows(new) if new else [], factor, relative)
     if junit:

@@ -14,6 +14,13 @@ Settings = Annotated[list[str], typer.Option("--set", help="Override a key of th
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]
 ShardOption = Annotated[str, typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge.")]
+Beside = Annotated[
+    str,
+    typer.Option(
+        metavar="ENVIRONMENT",
+        help="Measure each case in this environment too, alive together: one of snnbench env, or the folder of a virtual one.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
 

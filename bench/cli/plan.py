@@ -9,7 +9,7 @@ from ..machine.facts import machine_facts
 from ..run.done import Done, Left
 from ..run.planning import load_plan
 from .console import new_table, output, print_json
-from .options import Adapters, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
+from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
 
 
 def plan(
@@ -20,10 +20,11 @@ def plan(
     adapter: Adapters = [],
     executor: ExecutorOption = Where.LOCAL,
     shard: ShardOption = "1/1",
+    beside: Beside = "",
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    plan = load_plan(config, settings, only, adapter, executor, shard)
+    plan = load_plan(config, settings, only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
     measure, folder = plan.experiment.measure, plan.folder(out)
     done = Done(folder, measure, machine_facts())

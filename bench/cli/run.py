@@ -9,7 +9,7 @@ from ..run.planning import load_plan
 from ..run.runner import execute
 from . import exit_codes
 from .console import messages, output, say
-from .options import Adapters, Config, ExecutorOption, Only, Out, Settings, ShardOption, Where, tell_left_out
+from .options import Adapters, Beside, Config, ExecutorOption, Only, Out, Settings, ShardOption, Where, tell_left_out
 from .progress import Progress
 
 
@@ -22,9 +22,10 @@ def run(
     adapter: Adapters = [],
     executor: ExecutorOption = Where.LOCAL,
     shard: ShardOption = "1/1",
+    beside: Beside = "",
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
-    plan = load_plan(config, settings, only, adapter, executor, shard)
+    plan = load_plan(config, settings, only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
     folder, measure = plan.folder(out), plan.experiment.measure
     folder.make()

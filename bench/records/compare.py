@@ -1,6 +1,6 @@
 """Is this worse than that? Two result sets, or two variants in one: statuses, proofs, memory, and the times of all phases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -86,21 +86,37 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
 def compare_variants(rows: list[Row], base: str, new: str, factor: float | None = None) -> Comparison:
     """Two framework variants of one set, where they stand in one comparison group: pass by pass if they were alive together.
     `factor` is used in place of PAIRED's. Raises ConfigError for a variant that is not in the set."""
-    known = sorted({row.case.framework_variant for row in rows})
+    known = _variants(rows)
     for name in (base, new):
         if name not in known:
             raise ConfigError(f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})")
+    return _compare_pairs(rows, {base: new}, (base, new), factor)
+
+
+def compare_with_copies(rows: list[Row], environment: str, factor: float | None = None) -> Comparison:
+    """The same of every framework variant, with its copy in another environment as the base (`run --beside`). Raises ConfigError
+    if there is none."""
+    mark = f"@{environment}"
+    copies = {name: name.replace(mark, "", 1) for name in _variants(rows) if name.partition(":")[0].endswith(mark)}
+    if not copies:
+        raise ConfigError(f"--beside {environment}: nothing in the set was measured there")
+    return _compare_pairs(rows, copies, (environment, "default"), factor)
+
+
+def _compare_pairs(rows: list[Row], variants: Mapping[str, str], names: tuple[str, str], factor: float | None) -> Comparison:
+    """`variants` are new ones by those that they are to be compared with."""
     pairs, times, lost = list[RowPair](), list[Pair](), []
     for group in grouped(rows, comparison_group).values():
         by_variant = {row.case.framework_variant: row for row in group}
-        if base in by_variant and new in by_variant:
-            pairs.append((by_variant[base], by_variant[new]))
-            times += _paired(group, *pairs[-1])
-        elif base in by_variant:
-            lost.append(missing(by_variant[base]))
+        for base in filter(by_variant.__contains__, variants):
+            if now := by_variant.get(variants[base]):
+                pairs.append((by_variant[base], now))
+                times += _paired(group, *pairs[-1])
+            else:
+                lost.append(missing(by_variant[base]))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
     comparison = _comparison("paired", pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, same_machine=False))
-    comparison.names, comparison.findings = (base, new), lost + comparison.findings
+    comparison.names, comparison.findings = names, lost + comparison.findings
     return comparison
 
 
@@ -127,6 +143,10 @@ def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
 def _timed(pairs: list[RowPair]) -> list[RowPair]:
     """Only proved times of one network are compared."""
     return [(old, now) for old, now in pairs if old.rankable and now.rankable]
+
+
+def _variants(rows: list[Row]) -> list[str]:
+    return sorted({row.case.framework_variant for row in rows})
 
 
 def _machines(rows: list[Row]) -> set[str]:

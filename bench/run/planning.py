@@ -1,11 +1,12 @@
 """From a config, environments and adapters to planned cases."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from snnbench.adapters.base.case import Case
 
+from ..environments.beside import beside
 from ..environments.inventory import Home, Inventory, take_inventory
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
@@ -28,7 +29,8 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run."""
+    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run. A case
+    that is measured in another environment too has a copy, whose framework is named `torch@ENVIRONMENT`; no worker sees that."""
 
     case: Case
     adapter: AdapterInfo
@@ -42,7 +44,8 @@ class PlannedCase:
 
     def task(self, how: Measure = Measure(), block: int = 0, free_run: Path = Path()) -> Task:
         """The job of a worker that proves this case and measures it as `how` says."""
-        return Task(self.case, self.adapter.reference, block, how.threads, tuple(how.phases), how.timed, free_run)
+        case = replace(self.case, framework=self.case.framework.partition("@")[0])
+        return Task(case, self.adapter.reference, block, how.threads, tuple(how.phases), how.timed, free_run)
 
 
 @dataclass
@@ -66,10 +69,16 @@ class Plan:
 
 
 def load_plan(
-    config: Path, settings: list[str], only: str, given: list[str], where: Where = Where.LOCAL, shard: str = "1/1"
+    config: Path,
+    settings: list[str],
+    only: str,
+    given: list[str],
+    where: Where = Where.LOCAL,
+    shard: str = "1/1",
+    other: str = "",
 ) -> Plan:
     """The plan of a config. Raises ConfigError; writes nothing. `settings` override keys of the config, `only` selects a part of
-    the grid, `given` are references of further adapters."""
+    the grid, `given` are references of further adapters. In the environment `other` every case has a copy."""
     part = parse_shard(shard)
     experiment = load_config(config, settings)
     given = adapter_files(given)
@@ -90,6 +99,8 @@ def load_plan(
     experiment = experiment.model_copy(update={"grid": grid})
     cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
+    if other:
+        planned += _copies([each.case for each in planned], other, files, inquiry, where)
     if not planned:
         raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
@@ -113,6 +124,20 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
     except ModuleNotFoundError:
         raise ConfigError("--executor docker: needs the Python package docker: pip install 'snnbench[docker]'") from None
     return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
+
+
+def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry, where: Where) -> list[PlannedCase]:
+    """The cases of frameworks that the environment `other` has, planned there. Raises ConfigError."""
+    if where is not Where.LOCAL:
+        raise ConfigError("--beside: an environment of this machine, where workers are processes: not with --executor docker")
+    inventory = beside(other, files, inquiry)
+    there = {name for name, adapter in inventory.adapters.items() if adapter.home == "default" and not adapter.lacking}
+    name, planned = inventory.default.name, plan_cases([case for case in cases if case.framework in there], inventory)
+    if not planned:
+        raise ConfigError(f"--beside {other}: has none of the config's frameworks")
+    renamed = [replace(each.case, framework=f"{each.case.framework}@{name}") for each in planned]
+    at_home = [replace(each.adapter, home=name) for each in planned]
+    return [replace(each, case=case, adapter=home) for each, case, home in zip(planned, renamed, at_home, strict=True)]
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:

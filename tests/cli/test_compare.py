@@ -59,7 +59,9 @@ def test_two_folders_or_a_pair(snnbench, folders):
     for more in ([], [folders / "slow", "--pair", "jax", "torch"]):
         ended = snnbench("compare", folders / "base", *more)
         assert ended.exit_code == 2
-        assert ended.message == "snnbench: compare: name a second result folder, or two framework variants with --pair"
+        assert (
+            ended.message == "snnbench: compare: name a second result folder, or two framework variants with --pair, or --beside"
+        )
 
 
 def test_a_pair_of_one_folder(snnbench, folders):
