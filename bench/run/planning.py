@@ -79,6 +79,8 @@ def load_plan(
 ) -> Plan:
     """The plan of a config. Raises ConfigError; writes nothing. `settings` override keys of the config, `only` selects a part of
     the grid, `given` are references of further adapters. In the environment `other` every case has a copy."""
+    if other and where is not Where.LOCAL:
+        raise ConfigError(f"--beside {other}: needs workers that are processes, not --executor {where}")
     part = parse_shard(shard)
     experiment = load_config(config, settings)
     given = adapter_files(given)
@@ -100,7 +102,7 @@ def load_plan(
     cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
-        planned += _copies([each.case for each in planned], other, files, inquiry, where)
+        planned += _copies([each.case for each in planned], other, files, inquiry)
     if not planned:
         raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
@@ -126,18 +128,14 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
     return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
 
 
-def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry, where: Where) -> list[PlannedCase]:
+def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -> list[PlannedCase]:
     """The cases of frameworks that the environment `other` has, planned there. Raises ConfigError."""
-    if where is not Where.LOCAL:
-        raise ConfigError("--beside: an environment of this machine, where workers are processes: not with --executor docker")
     inventory = beside(other, files, inquiry)
     there = {name for name, adapter in inventory.adapters.items() if adapter.home == "default" and not adapter.lacking}
     name, planned = inventory.default.name, plan_cases([case for case in cases if case.framework in there], inventory)
     if not planned:
         raise ConfigError(f"--beside {other}: has none of the config's frameworks")
-    renamed = [replace(each.case, framework=f"{each.case.framework}@{name}") for each in planned]
-    at_home = [replace(each.adapter, home=name) for each in planned]
-    return [replace(each, case=case, adapter=home) for each, case, home in zip(planned, renamed, at_home, strict=True)]
+    return [replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}")) for each in planned]
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:

@@ -54,12 +54,12 @@ def measured(snnbench_module, config):
 
 def test_a_case_and_its_copy_are_alive_together_and_ranked_in_one_table(measured):
     assert measured.exit_code == 0, measured.stderr
-    names = {(one["case"]["framework"], one["environment"]["name"], one["adapter"]["environment"]) for one in measured.records}
-    assert names == {("versioned", "default", "default"), ("versioned@old-project", "old-project", "old-project")}
+    names = {(one["case"]["framework"], one["environment"]["name"], one["adapter"]["name"]) for one in measured.records}
+    assert names == {("versioned", "default", "versioned"), ("versioned@old-project", "old-project", "versioned")}
     assert len({one["live_set"] for one in measured.records}) == 3 and len(measured.records) == 6
     assert {one["status"] for one in measured.records} == {"ok"}
     assert [row["framework"] for row in measured.rows] == ["versioned", "versioned@old-project"]
-    assert all(row["proved"] == "yes" for row in measured.rows)
+    assert all(row["proved"] == "true" for row in measured.rows)
 
 
 def test_today_s_cases_keep_their_ids(measured):
@@ -116,4 +116,4 @@ def test_an_environment_without_this_snnbench(snnbench_module, config, other, tm
 
 def test_containers_are_not_of_this_machine(snnbench_module, config):
     ended = snnbench_module("plan", "--config", config, "--beside", "old project", "--executor", "docker")
-    assert ended.exit_code == 2
+    assert ended.exit_code == 2 and "needs workers that are processes, not --executor docker" in ended.message
