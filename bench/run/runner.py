@@ -102,7 +102,9 @@ class Runner:
         return [planned for planned in group if planned.id not in self.without_times]
 
     def _blocks_to_decide(self, group: list[PlannedCase]) -> int:
-        """How many blocks this group needs, by the spread of the first ones, and may have."""
+        """How many blocks this group needs, by the spread of the first ones, and may have. Native neurons are not compared."""
+        if group[0].case.native:
+            return self.measure.blocks
         ids = {planned.id for planned in self._left(group)}
         first = [one for one in self.folder.read_records()[0] if one.case_id in ids and one.block < self.measure.blocks]
         return max(self.measure.blocks, blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks))

@@ -1,0 +1,61 @@
+"""Cases of a group are alive together, block after block, and who joins later is measured beside the others."""
+
+import pytest
+
+ADAPTERS = ["numpy_network.py:NumpyNetwork", "held.py:Held", "careless.py:PrintsMegabytes"]
+
+
+@pytest.fixture(scope="module")
+def ended(snnbench_module):
+    config = snnbench_module.config(["numpy", "held"], ADAPTERS, measure="blocks = 2\npasses = 3")
+    return config, snnbench_module.run(config)
+
+
+def live_sets(result):
+    """By block, the name of the live set of each framework."""
+    found = {}
+    for record in result.records:
+        found.setdefault(record["block"], {})[record["case"]["framework"]] = record["live_set"]
+    return found
+
+
+def test_each_block_has_fresh_processes_that_are_alive_together(ended):
+    _, result = ended
+    assert result.exit_code == 0, result.stderr
+    blocks = live_sets(result)
+    assert [sorted(names) for names in blocks.values()] == [["held", "numpy"]] * 2
+    assert all(len(set(names.values())) == 1 for names in blocks.values())
+    assert blocks[0]["numpy"] != blocks[1]["numpy"]
+    assert len({record["set"] for record in result.records}) == 1
+
+
+def test_a_pass_has_a_slot_of_each_before_the_next_one_begins(ended):
+    _, result = ended
+    for block in (0, 1):
+        members = [one["parts"]["step"]["timing"]["slots"] for one in result.records if one["block"] == block]
+        assert [[slot["pass"] for slot in slots] for slots in members] == [[0, 1, 2]] * 2
+        starts = [[slots[number]["began"] for slots in members] for number in range(3)]
+        assert max(starts[0]) < min(starts[1]) and max(starts[1]) < min(starts[2])
+        assert all(slot["elapsed"] >= slot["wall"] for slots in members for slot in slots)
+
+
+def test_the_canary_is_heard_in_every_pass(ended):
+    assert {len(record["monitor"]["canary"]) for record in ended[1].records} == {3}
+
+
+def test_who_joins_later_is_measured_beside_those_who_were_there(snnbench_module, ended):
+    config, _ = ended
+    more = snnbench_module.run(config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]')
+    assert more.exit_code == 0, more.stderr
+    blocks = live_sets(more)
+    assert all(len(names) == 3 and len(set(names.values())) == 1 for names in blocks.values())
+    assert {record["attempt"] for record in more.records if record["case"]["framework"] != "prints-megabytes"} == {2}
+    again = snnbench_module.run(config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]')
+    assert live_sets(again) == blocks, "what is done is kept"
+
+
+def test_who_only_fails_takes_nobody_along(snnbench):
+    config = snnbench.config(["numpy"], [*ADAPTERS, "raising.py:ForwardRaises"])
+    before = snnbench.run(config).records
+    more = snnbench.run(config, "--set", 'grid.framework=["numpy", "forward-raises"]')
+    assert more.record("numpy") == before[0]
