@@ -27,6 +27,14 @@ def declared(error: BaseException) -> str | None:
     return "unsupported" if isinstance(error, Unsupported) else None
 
 
+def status_of(error: BaseException, otherwise: str, device: str) -> tuple[str, str]:
+    """The status that an exception on `device` stands for, or `otherwise`, and its reason in words."""
+    if status := declared(error):
+        return status, str(error)
+    reason = in_words(error)
+    return memory_status(reason, device) or otherwise, reason
+
+
 def worst(statuses: Iterable[str]) -> str:
     """The worst of `statuses`; `ok` if there are none."""
     return max(statuses, key=STATUSES.index, default="ok")

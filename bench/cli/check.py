@@ -13,7 +13,7 @@ from snnbench.kernels.spec import NEURONS
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
-from ..run.check import Checked, plan_check, points_to_check, prove_apart
+from ..run.check import Checked, checker, plan_check, points_to_check
 from ..workloads import WORKLOADS
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
@@ -60,10 +60,12 @@ def check(
     results = []
     interrupted = False
     try:
-        for planned in cases:
-            if progress.is_terminal:
-                progress.print(f"[dim]{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}[/]")
-            results.append(prove_apart(planned, seconds))
+        with checker(seconds) as proofs:
+            for planned in cases:
+                if progress.is_terminal:
+                    name = f"{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}"
+                    progress.print(f"[dim]{name}[/]")
+                results.append(proofs.prove(planned))
     except KeyboardInterrupt:  # typer turns it into a silent exit
         interrupted = True
         say(f"interrupted after {len(results)} of {len(cases)} proofs")

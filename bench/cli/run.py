@@ -31,10 +31,12 @@ def run(
     folder.make()
     try:
         with Progress(len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
-            results, interrupted = execute(plan, folder, fresh, progress.show, progress.tell)
+            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
+    for sentence in changed:
+        say(sentence)
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if row.first.case_id in asked]
     console = output()

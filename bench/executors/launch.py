@@ -6,8 +6,8 @@ import select
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,8 @@ class Launched:
     somebody waits for it: a worker that lives with others computes nothing meanwhile.
 
     `job` is what the worker is given, as JSON; `variables` are its environment variables. `scratch` is made for this worker and
-    always removed afterwards; `shared` are other folders that the job names. Raises CannotStart.
+    always removed afterwards; in it lies `arrays`, a folder through which a worker and the judge exchange arrays. `shared` are
+    other folders that the job names. Raises CannotStart.
     """
 
     def __init__(
@@ -73,14 +74,16 @@ class Launched:
         self.scratch, self.seconds_left, self.timed_out, self.duration_s = scratch, timeout, False, 0.0
         scratch.mkdir(parents=True)
         try:
-            self.events, self.output = scratch / "events", scratch / "output"
+            self.events, self.output, self.arrays = scratch / "events", scratch / "output", scratch / "arrays"
+            self.arrays.mkdir()
             orders, answers, job_file = scratch / "orders", scratch / "answers", scratch / "job.json"
             for pipe in (orders, answers):
                 os.mkfifo(pipe)
             # Opened for both ways, they neither wait for the worker nor end with it.
             self.orders, self.answers = os.open(orders, os.O_RDWR), os.open(answers, os.O_RDWR)
             self.unread = b""
-            places = {"events": str(self.events), "orders": str(orders), "answers": str(answers)}
+            ways = {"events": self.events, "orders": orders, "answers": answers, "arrays": self.arrays}
+            places = {name: str(path) for name, path in ways.items()}
             job_file.write_text(json.dumps({**job, "parent": executor.parent, "memory_bytes": memory_bytes, **places}))
             # -P: a user's file named like a framework, in the current folder, must not hide the framework.
             arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
@@ -107,11 +110,13 @@ class Launched:
                 else:
                     return None
         finally:
-            spent = time.monotonic() - start
-            self.seconds_left, self.duration_s = self.seconds_left - spent, self.duration_s + spent
+            self.spend(time.monotonic() - start)
         line, _, self.unread = self.unread.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return _object(line) or {}
+
+    def spend(self, seconds: float) -> None:
+        """Take so many seconds from those that the worker has: somebody else computed for it."""
+        self.seconds_left, self.duration_s = self.seconds_left - seconds, self.duration_s + seconds
 
     def _ready(self, seconds: float) -> list[int]:
         """Of the answers and the worker's end, what there is within so many seconds; answers first."""
@@ -169,25 +174,40 @@ def launch(
 
 
 def launch_apart(verb: str, job: dict[str, Any], device: str, timeout: float, executor: Executor = LocalExecutor()) -> Outcome:
-    """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU. Scratch folders that killed
-    commands left behind are removed."""
+    """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU."""
+    with scratch_apart() as scratch:
+        return launch(verb, job, scratch / verb, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
+
+
+@contextmanager
+def scratch_apart() -> Iterator[Path]:
+    """The folder of this command's workers outside a run. Those that killed commands left behind are removed."""
     folders = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
     for folder in folders.glob("*"):
         if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
             shutil.rmtree(folder, ignore_errors=True)
-    scratch = folders / str(os.getpid()) / verb
     try:
-        return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
+        yield folders / str(os.getpid())
     finally:
-        with suppress(OSError):
-            folders.rmdir()
+        for folder in (folders / str(os.getpid()), folders):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _object(line: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a line; None if it holds anything else, which no worker of ours writes."""
+    with suppress(ValueError):
+        if isinstance(given := json.loads(line), dict):
+            return given
+    return None
 
 
 def _read_events(path: Path) -> list[dict[str, Any]]:
     """Only whole lines: a worker may be killed in the middle of one."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    whole = (line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n"))
+    return [event for line in whole if (event := _object(line)) and isinstance(event.get("part"), str)]
 
 
 def _output_tail(path: Path) -> str:

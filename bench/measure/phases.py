@@ -22,10 +22,12 @@ class Draw:
 
 @dataclass(frozen=True)
 class Phase:
-    """`prepare(i)` makes what call number i needs, untimed; `call` is timed and hands back what is waited for."""
+    """`prepare(i)` makes what call number i needs, untimed; `call` is timed and hands back what is waited for. `repeatable`: a
+    call leaves parameters and what was prepared as they were."""
 
     prepare: Callable[[int], Any]
     call: Callable[[Any], Any]
+    repeatable: bool = False
 
 
 class Phases:
@@ -37,10 +39,10 @@ class Phases:
         self.given_upstream, self.upstream = upstream, program.roll_input(None, upstream, 0)
         self.draw = Draw(0, 0, 0, 0)
         self.by_name = {
-            "forward": Phase(self._renewed, program.forward),
-            "backward": Phase(self._forwarded, lambda result: program.backward(result, self.upstream)),
+            "forward": Phase(self._renewed, program.forward, repeatable=True),
+            "backward": Phase(self._forwarded, self.backward),
             "step": Phase(self._stepped, lambda x: program.step(x, self.upstream)),
-            "inference": Phase(self._served, program.inference),
+            "inference": Phase(self._served, program.inference, repeatable=True),
         }
 
     def put(self, draw: Draw, parameters: bool = True) -> Any:
@@ -55,6 +57,20 @@ class Phases:
         """Drop the input of the last call, and its gradients."""
         self.program.release()
         self.buffer = None
+
+    def backward(self, result: Any) -> Any:
+        """The call of the phase backward."""
+        return self.program.backward(result, self.upstream)
+
+    def write_over(self, parameters: bool) -> Draw:
+        """Give the buffer of inputs other values than the last call's, and the parameters where no gradient hangs on them. The
+        draw of what they hold then."""
+        turn, draw = self.random.getrandbits(62), self.draw
+        later = replace(draw, source=1 - draw.source, turn=turn, parameters=turn if parameters else draw.parameters)
+        self.buffer = self.program.roll_input(self.buffer, self.inputs[later.source], turn)
+        if parameters:
+            self.program.roll_parameters(turn)
+        return later
 
     def _drawn(self) -> Draw:
         return Draw(self.random.randrange(len(self.inputs)), *(self.random.getrandbits(62) for _ in range(3)))

@@ -83,6 +83,18 @@ class Sampler:
                 self._call(len(settling.wall) + len(calls.wall), calls)
         return calls
 
+    def burst(self, count: int) -> float:
+        """The seconds of so many calls, all on one draw where a call leaves what the next one needs."""
+        start = self.clock.perf_counter()
+        state = self.phase.prepare(0)
+        for index in range(count):
+            if index and not self.phase.repeatable:
+                state = self.phase.prepare(index)
+            self.result = self.phase.call(state)
+            self.program.wait(self.result)
+        self.result = None
+        return self.clock.perf_counter() - start
+
     def _call(self, index: int, calls: Calls) -> None:
         state = self.phase.prepare(index)
         if self.timer:

@@ -19,13 +19,19 @@ def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
     """`problem` on 2^k times its inputs, and 2^k: the smallest k ≤ 8 at which there are 2 spikes in 100 steps of a neuron. Each
     framework scales currents in its own way, and a neuron that is silent shows nothing. Raises Unsupported if none does."""
     for k in range(MOST_DOUBLINGS + 1):
-        factor = np.float32(2**k)
-        result = program.inference(program.put_input(factor * problem.input))
+        stronger = on_stronger_input(problem, 2.0**k)
+        result = program.inference(program.put_input(stronger.input))
         program.wait(result)
         rate = program.spikes(result)[problem.last].mean()
         if not rate < LEAST_RATE:  # NaN is for the judge to name
-            return replace(problem, input=factor * problem.input, other_input=factor * problem.other_input), float(factor)
+            return stronger, 2.0**k
     raise Unsupported(f"unsuitable problem: fires at {rate:.1%} even on {2**MOST_DOUBLINGS} times the input")
+
+
+def on_stronger_input(problem: Problem, factor: float) -> Problem:
+    """`problem` on inputs that are `factor` times as large."""
+    scale = np.float32(factor)
+    return replace(problem, input=scale * problem.input, other_input=scale * problem.other_input)
 
 
 def judge_native(program: Program, problem: Problem, tolerance: float, backward: bool = True) -> Verdict:

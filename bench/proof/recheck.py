@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.contract import Program
 
-from ..measure.phases import Draw, Phases
+from ..measure.phases import Phases
 from . import oracle
 from .diagnosis.diagnose import named
 from .judge import Call, judge, unreadable
@@ -38,7 +38,7 @@ def recheck(
     """Event fields `status` and `reason` if the result of the phase's last call is wrong, else none. That of a native neuron,
     for which there is no oracle, must be what an untimed call gives. Input and parameters are written over before the result
     is looked at: what is computed only when somebody asks for it is computed from other values."""
-    later = _write_over(program, phases, parameters=name in ("forward", "inference"))
+    later = phases.write_over(name in ("forward", "inference"))
     gradients = program.gradients(result) if name in ("backward", "step") else None
     timed, given = drawn(problem, phases.draw), program.spikes(result)
     call = Call(timed.input, given, program.output(result), gradients)
@@ -60,24 +60,13 @@ def recheck(
     return {"status": "check_failed", "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}"}
 
 
-def _write_over(program: Program, phases: Phases, parameters: bool) -> Draw:
-    """Give the buffer of inputs other values than the last call's, and the parameters where no gradient hangs on them. The draw
-    of what they hold then."""
-    turn, draw = phases.random.getrandbits(62), phases.draw
-    later = replace(draw, source=1 - draw.source, turn=turn, parameters=turn if parameters else draw.parameters)
-    phases.buffer = program.roll_input(phases.buffer, phases.inputs[later.source], turn)
-    if parameters:
-        program.roll_parameters(turn)
-    return later
-
-
 def _untimed(program: Program, phases: Phases, timed: Problem, backward: bool) -> Call:
     """A forward, and a backward if asked for, on the values of the last timed call."""
     result = program.forward(phases.put(phases.draw))
     program.wait(result)
     call = Call(timed.input, program.spikes(result), program.output(result))
     if backward:
-        done = phases.by_name["backward"].call(result)
+        done = phases.backward(result)
         program.wait(done)
         call.gradients = program.gradients(done)
     return call

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ class ResultFolder:
         self.path = path
         self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
         self.table, self.page = path / "results.csv", path / "report.html"
+        self._finished: dict[Path, bytes] = {}
         # Workers are given these: absolute, whatever their current folder.
         self.problems, self.scratch, self.compiled = (path.resolve() / name for name in ("problems", "scratch", "compiled"))
 
@@ -90,9 +91,21 @@ class ResultFolder:
         """One line per field: short enough to read, and samples do not fill pages."""
         path = self.record_path(record.case_id, record.block, record.done_key)
         lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
-        write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
+        self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        write_atomically(path, self._finished[path])
         self._contents[path] = _content(path)
         return path
+
+    def remember_records(self) -> None:
+        """Keep what the records are now. Call before a run starts workers, which could write to them."""
+        self._finished = {path: path.read_bytes() for path, one in self._contents.items() if isinstance(one, Record)}
+
+    def restore_records(self) -> Iterator[str]:
+        """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file."""
+        for path, content in self._finished.items():
+            if not path.is_file() or path.read_bytes() != content:
+                write_atomically(path, content)
+                yield f"{path} was changed during the run by somebody else: it is written again as it was"
 
     def only_set(self) -> str | None:
         """The set that all records are of; None if there are none, or records of several."""
@@ -105,6 +118,7 @@ class ResultFolder:
         if not isinstance(self._contents.get(path), str):
             return None
         del self._contents[path]
+        self._finished.pop(path, None)
         aside = path.with_suffix(".damaged")
         path.rename(aside)
         return f"{path} cannot be read: kept as {aside.name}, and measured again"

@@ -13,6 +13,7 @@ from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
 from ..machine.monitor import Monitor, reader_of
 from ..machine.room import Room
+from .judge import Judge, passed
 from .launcher import Launcher
 from .live_set import LiveSet, Member
 from .outcome import verdict
@@ -58,13 +59,13 @@ class Block:
     ) -> Iterator[Ended]:
         """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
         waiting, ended = list(missing), list[Ended]()
-        live, room = None, Room(self.device)
+        live, room, judge = None, Room(self.device), Judge(self.launcher.judge)
         with Monitor(reader_of(self.device)) as monitor:
             try:
                 while waiting:
                     planned = waiting.pop(0)
                     self.tell(f"block {self.number + 1}: {full_name(planned.case)} starts")
-                    member = self._start(planned)
+                    member = self._start(planned, judge)
                     if isinstance(member, Ended):
                         if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
                             ran_out.append(planned)
@@ -72,7 +73,7 @@ class Block:
                             yield self._finish(member)
                         continue
                     if live is None:
-                        live = LiveSet(self.launcher.measure, monitor, self.launcher.canary, self.tell)
+                        live = LiveSet(self.launcher.measure, monitor, judge, self.launcher.canary, self.tell)
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()
@@ -85,7 +86,8 @@ class Block:
             finally:
                 if live:
                     live.close()
-            spent = [one.outcome.cpu_seconds for one in ended]
+                of_judge = judge.close()
+            spent = [of_judge, *(one.outcome.cpu_seconds for one in ended)]
             monitor.note_workers(None if None in spent else sum(filter(None, spent)))
         name = None if ran_out is None else secrets.token_hex(6)
         for one in ended:
@@ -96,7 +98,7 @@ class Block:
         self.unfinished.remove(ended.planned)
         return ended
 
-    def _start(self, planned: PlannedCase) -> "Member | Ended":
+    def _start(self, planned: PlannedCase, judge: Judge) -> "Member | Ended":
         """A member that waits for orders; how the case ended, if it did before."""
         started = datetime.now(UTC)
         if planned not in self.unfinished:
@@ -108,18 +110,26 @@ class Block:
             worker = self.launcher.start(planned, self.number, free_run)
         except CannotStart as error:
             return Ended(planned, started, verdict(outcome := not_started(error), self.device), outcome)
+        events: list[dict[str, Any]] = []
         try:
-            if member := Member.ready(planned, started, worker):
-                return member
+            answer = worker.answer()
+            if answer and "prove" in answer:
+                events = judge.prove(worker, planned.case, free_run, answer)
+                answer = worker.order({"right": passed(events)})
+            if answer and "ready" in answer:
+                return Member.ready(planned, started, worker, free_run, events, answer["ready"])
         except BaseException:
             worker.end()
             raise
         outcome = worker.end()
-        return Ended(planned, started, verdict(outcome, self.device), outcome)
+        return Ended(planned, started, self._verdict(outcome, events), outcome)
+
+    def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:
+        return verdict(outcome, self.device, judged, proof_due=self.number == 0)
 
     def _ended(self, live: LiveSet, member: Member) -> Ended:
         outcome = live.end(member)
-        folded = verdict(outcome, self.device)
+        folded = self._verdict(outcome, member.judged)
         for phase, timing in member.timing.items():
             if timing["slots"]:
                 folded["parts"].setdefault(phase, {})["timing"] = timing

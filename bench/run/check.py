@@ -1,19 +1,25 @@
 """`snnbench check`: cases are proved, each in a process of its own; nothing is timed or recorded."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from snnbench.adapters.base.case import INPUTS, PRECISIONS, Case
 
 from ..environments.inventory import take_inventory
-from ..executors.launch import launch_apart
+from ..executors.executor import CannotStart, Executor
+from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratch_apart
+from ..executors.local import LocalExecutor
+from ..executors.surroundings import worker_environment
 from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
 from ..worker.task import Inquiry
 from ..workloads import WORKLOADS, workload_of
+from .judge import Judge, passed
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
 
@@ -80,11 +86,48 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     return plan_cases(cases, inventory), left_out
 
 
-def prove_apart(planned: PlannedCase, timeout: float) -> Checked:
-    """Prove one case within `timeout` seconds."""
-    case = planned.case
-    if planned.status:
-        return Checked(case, planned.status, planned.reason)
-    outcome = launch_apart("prove", planned.task().as_dict(), case.device, timeout, planned.home.executor)
-    ended = verdict(outcome, case.device)
-    return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})
+class Checker:
+    """Proves cases one after the other, each within `timeout` seconds. One judge judges all of them."""
+
+    def __init__(self, scratch: Path, timeout: float):
+        self.scratch, self.timeout, self.judge = scratch, timeout, Judge(self._start_judge)
+
+    def prove(self, planned: PlannedCase) -> Checked:
+        """How the proof of a case ends."""
+        case = planned.case
+        if planned.status:
+            return Checked(case, planned.status, planned.reason)
+        try:
+            worker = self._start("prove", planned.task().as_dict(), case.device, planned.home.executor, [])
+        except CannotStart as error:
+            ended = verdict(not_started(error), case.device)
+            return Checked(case, ended["status"], ended["reason"])
+        events = []
+        try:
+            request = worker.answer()
+            if request and "prove" in request:
+                events = self.judge.prove(worker, case, None, request)
+                worker.order({"right": passed(events)})
+        finally:
+            outcome = worker.end()
+        ended = verdict(outcome, case.device, events, proof_due=True)
+        return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})
+
+    def _start_judge(self) -> Launched:
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), [self.scratch])
+
+    def _start(self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]) -> Launched:
+        surroundings = worker_environment(device, 0)
+        return Launched(verb, job, self.scratch / verb, self.timeout, APART_MEMORY_BYTES, surroundings, executor, shared)
+
+
+@contextmanager
+def checker(timeout: float) -> Iterator[Checker]:
+    """A checker, whose judge ends with the block."""
+    with scratch_apart() as scratch:
+        one = Checker(scratch, timeout)
+        try:
+            yield one
+        finally:
+            one.judge.close()

@@ -1,4 +1,4 @@
-"""Starts the workers of a run: those of cases, the oracle that belongs to no framework, and the canary."""
+"""Starts the workers of a run: those of cases, the judge and the oracle, which belong to no framework, and the canary."""
 
 import shutil
 from pathlib import Path
@@ -34,6 +34,13 @@ class Launcher:
     def canary(self) -> Launched:
         """A process that times the same task again and again, on the cores of the cases. Raises CannotStart."""
         return Launched("canary", {"threads": self.measure.threads}, *self._given("canary", "cpu", self.executor))
+
+    def judge(self) -> Launched:
+        """The process that judges the cases. It shares the folders in which their arrays are. Raises CannotStart."""
+        self.folder.scratch.mkdir(parents=True, exist_ok=True)
+        given = self._given("judge", "cpu", self.executor)
+        given[-1].append(self.folder.scratch)
+        return Launched("judge", {"threads": self.measure.threads}, *given)
 
     def free_run(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,7 +13,10 @@ from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
 from ..machine.disturbance import Busy, disturbance
 from ..machine.monitor import Monitor
+from ..records.record import Slot
+from .judge import Event, Judge, passed
 from .planning import PlannedCase
+from .witness import contradiction
 
 LEAST_PASSES = 3
 """Of a case whose slots use up its budget."""
@@ -19,27 +24,28 @@ LEAST_PASSES = 3
 
 @dataclass
 class Member:
-    """A worker that waits for orders. `timing` has by phase what a record keeps; `seconds`: of a warm call, by phase that can
-    still be timed; `judged_in`: the pass in which the result of a phase is held against the oracle."""
+    """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `seconds`: of a warm
+    call, by phase that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass in which the result
+    of a phase is held against the oracle."""
 
     planned: PlannedCase
     started: datetime
     worker: Launched
+    free_run: Path
+    judged: list[Event]
     seconds: dict[str, float]
     timing: dict[str, dict[str, Any]]
     judged_in: dict[str, int] = field(default_factory=dict)
     ordered_s: float = 0.0
 
     @classmethod
-    def ready(cls, planned: PlannedCase, started: datetime, worker: Launched) -> "Member | None":
-        """Wait until the worker is ready for orders; None if it ends before."""
-        answer = worker.answer()
-        if answer is None:
-            return None
-        facts = answer["ready"]
+    def ready(
+        cls, planned: PlannedCase, started: datetime, worker: Launched, free_run: Path, judged: list[Event], facts: dict[str, Any]
+    ) -> "Member":
+        """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase."""
         said = "device_clock", "warm_up_calls"
         timing = {name: {**{key: one[key] for key in said}, "slots": []} for name, one in facts.items()}
-        return cls(planned, started, worker, {name: one["seconds"] for name, one in facts.items()}, timing)
+        return cls(planned, started, worker, free_run, judged, {name: one["seconds"] for name, one in facts.items()}, timing)
 
     def due(self, number: int) -> list[str]:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
@@ -54,18 +60,64 @@ class Member:
             self.seconds.clear()
         elif "failed" in answer:
             del self.seconds[phase]
+        elif not _answers(order, answer):
+            self.refuse(phase, "error", "its worker gave an answer that makes no sense")
         else:
             return answer
         return None
+
+    def refuse(self, phase: str, status: str, reason: str) -> None:
+        """Time a phase no more, and say why."""
+        self.judged.append({"part": phase, "status": status, "reason": reason})
+        del self.seconds[phase]
+
+    def be_judged(self, phase: str, judge: Judge) -> None:
+        """Have the last call of a phase held against the oracle."""
+        request = self.order(phase, judge=True)
+        if request is None:
+            return
+        start = time.monotonic()
+        events = judge.recheck(self.worker, self.planned.case, self.free_run, phase, request)
+        self.judged += events
+        if self.worker.order({"right": passed(events)}) is None:
+            self.seconds.clear()
+        elif not passed(events):
+            del self.seconds[phase]
+        self.ordered_s += time.monotonic() - start
+
+    def be_doubted(self, phase: str, said: float, seconds: float) -> None:
+        """Hold the `said` seconds of a call against the harness's own clock, by calls of about so many `seconds`."""
+        if phase in self.seconds and (reason := contradiction(partial(self.order, phase), said, seconds)):
+            self.refuse(phase, "implausible", reason)
+
+
+def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
+    """Whether `answer` is one to `order`: adapters can write to the pipe too."""
+    if "burst" in order:
+        return isinstance(answer.get("took"), float)
+    if "judge" in order:
+        return isinstance(answer.get("recheck"), dict)
+    try:
+        Slot.model_validate({"pass": 0, **answer["slot"]})
+    except (LookupError, TypeError, ValueError):
+        return False
+    return isinstance(answer.get("cpu"), float)
 
 
 class LiveSet:
     """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took in
     each pass, None where somebody else had its core."""
 
-    def __init__(self, measure: Measure, monitor: Monitor, start_canary: Callable[[], Launched], tell: Callable[[str], None]):
+    def __init__(
+        self,
+        measure: Measure,
+        monitor: Monitor,
+        judge: Judge,
+        start_canary: Callable[[], Launched],
+        tell: Callable[[str], None],
+    ):
         """Raises CannotStart."""
-        self.measure, self.monitor, self.tell = measure, monitor, tell
+        self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
         self.members: list[Member] = []
         self.passes = 0
         self.canary: list[float | None] = []
@@ -87,7 +139,7 @@ class LiveSet:
         for member in self.members:
             for phase in list(member.judged_in):
                 if phase in member.seconds and member.order(phase, seconds=0.0):
-                    member.order(phase, judge=True)
+                    self._judge(member, phase)
 
     def _spent(self, member: Member) -> bool:
         return member.ordered_s >= self.measure.budget
@@ -105,11 +157,17 @@ class LiveSet:
                     again.append((member, phase))
                 if member.judged_in.get(phase) == number:
                     del member.judged_in[phase]
-                    member.order(phase, judge=True)
+                    self._judge(member, phase)
         for member, phase in again:
             slot = self._slot(self.passes + number, member, phase) if phase in member.seconds else None
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
+
+    def _judge(self, member: Member, phase: str) -> None:
+        """Have the results of a phase judged, and its times."""
+        member.be_judged(phase, self.judge)
+        if slots := member.timing[phase]["slots"]:
+            member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
 
     def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
         busy, start, wall = Busy(), time.monotonic(), time.perf_counter()

@@ -1,6 +1,7 @@
 """From the way a worker ended to the fields of a record."""
 
 import signal
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -15,11 +16,15 @@ from ..workloads import workload_of
 from .planning import PlannedCase
 
 
-def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
-    """Record fields: what the worker reported and, if it did not come to its end, in which part it ended and why."""
-    folded = fold(outcome.events)
-    part = unfinished_part(outcome.events)
+def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = (), proof_due: bool = False) -> dict[str, Any]:
+    """Record fields: what the worker reported, what the judge said of it (the events `judged`) and, if the worker did not come to
+    its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved."""
+    events, part = [*_without_judgements(outcome.events), *judged], unfinished_part(outcome.events)
+    folded = fold(events)
     if part is None:
+        if proof_due and folded["status"] == "ok" and not any(event["part"] == "proof" for event in judged):
+            reason = "its worker came to its end before the judge had proved it"
+            return fold([*events, {"part": "proof", "status": "check_failed", "reason": reason}])
         return folded
     memory = memory_status(outcome.output_tail, device) if outcome.exit_code != 0 else None
     if outcome.timed_out:
@@ -35,6 +40,15 @@ def verdict(outcome: Outcome, device: str) -> dict[str, Any]:
     folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
+
+
+def _without_judgements(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A worker's events without what it may say of proof and recheck: that it was there."""
+    for event in events:
+        if event["part"] in ("proof", "recheck"):
+            yield {"part": event["part"]}
+        else:
+            yield {key: value for key, value in event.items() if key != "proof"}
 
 
 def refuse_impossible(

@@ -43,24 +43,27 @@ class Finished:
 
 def execute(
     plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None], tell: Callable[[str], None]
-) -> tuple[Results, bool]:
+) -> tuple[Results, bool, list[str]]:
     """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
     case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that
-    the folder holds then, and whether the run was interrupted. Raises ConfigError if another run is writing there."""
+    the folder holds then, whether the run was interrupted, and a sentence for every record that somebody else changed meanwhile
+    and that is written again as it was. Raises ConfigError if another run is writing there."""
     with folder.locked():
         write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)
+        folder.remember_records()
         interrupted = False
         try:
             for finished in Runner(plan, folder, fresh, tell).run():
                 show(finished)
         except KeyboardInterrupt:
             interrupted = True
+        changed = list(folder.restore_records())
         results = results_of([folder])
         write_report(folder.path, plan.experiment.name, results)
-    return results, interrupted
+    return results, interrupted, changed
 
 
 class Runner:

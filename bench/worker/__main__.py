@@ -36,16 +36,24 @@ def main() -> None:
 
 
 def run(job: Job, emit: Emit) -> None:
-    from .channel import Channel
     from .network_case import Worker
 
-    Worker(Task.from_dict(job), emit).run(Channel(job))
+    Worker(Task.from_dict(job), emit, job).run()
 
 
 def prove(job: Job, emit: Emit) -> None:
     from .network_case import Worker
 
-    Worker(Task.from_dict(job), emit).run_proof()
+    Worker(Task.from_dict(job), emit, job).run_proof()
+
+
+def judge(job: Job, emit: Emit) -> None:
+    from ..cores import use_cores
+    from .channel import Channel
+    from .judging import serve
+
+    use_cores(job["threads"])
+    serve(Channel(job))
 
 
 def free(job: Job, emit: Emit) -> None:
@@ -88,7 +96,7 @@ def null(job: Job, emit: Emit) -> None:
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, free, canary, describe, ceilings, null)}
+VERBS = {f.__name__: f for f in (run, prove, judge, free, canary, describe, ceilings, null)}
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import Any, TextIO
 
 
 class Channel:
@@ -16,11 +17,16 @@ class Channel:
         with open(self.places[1], "w") as stream:
             stream.write(json.dumps(answer) + "\n")
 
+    def order(self) -> dict[str, Any]:
+        """The next order, as soon as it comes."""
+        order: dict[str, Any] = json.loads(self._orders.readline())
+        return order
+
     def orders(self) -> Iterator[dict[str, Any]]:
         """The orders as they come, until one says that it is the last."""
-        with open(self.places[0]) as stream:
-            for line in stream:
-                order = json.loads(line)
-                if "end" in order:
-                    return
-                yield order
+        while "end" not in (order := self.order()):
+            yield order
+
+    @cached_property
+    def _orders(self) -> TextIO:
+        return open(self.places[0])

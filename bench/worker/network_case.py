@@ -1,10 +1,11 @@
-"""One case in one block, in a process of its own: import, build, first call, weigh, prove, time."""
+"""One case in one block, in a process of its own: import, build, first call, weigh, be proved, time."""
 
 import gc
 import importlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
@@ -20,16 +21,16 @@ from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.slots import Sampler, warnings_of
 from ..measure.work import border_sizes
-from ..proof.free_run import FreeRun, free_run, read_free_run
-from ..proof.limits import limits_of
+from ..proof.free_run import FreeRun, read_free_run
 from ..proof.native import excited
 from ..proof.problem import Problem
-from ..proof.recheck import recheck
-from ..proof.stages import problem_of, prove
-from ..status import declared, in_words, memory_status
+from ..proof.stages import problem_of
+from ..status import status_of
 from ..workloads import workload_of
 from .channel import Channel
+from .handover import encode
 from .sandbox import ATTEMPTS
+from .serving import ProvedAdapter, Serving
 from .task import Task
 from .usage import cpu_seconds
 
@@ -39,44 +40,47 @@ class Ended(Exception):
 
 
 class Worker:
-    """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest."""
+    """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest. What is
+    right and wrong the judge finds out, in another process, by calls that are served here."""
 
-    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
+    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         self.task, self.case, self.emit = task, task.case, emit
+        self.channel, self.arrays = Channel(job), Path(job["arrays"])
+        self.serving = Serving(self.channel, self.arrays)
         self.workload = workload_of(task.case)
         self.network = self.workload.network(task.case)
         self.first_block = task.block == 0
-        self.backward_fits = True
+        self.backward_fits, self.input_scale = True, 1.0
         self.kept: Kept | None = None
 
-    def run(self, channel: Channel) -> None:
-        """Weigh and prove (in the first block), then time what the channel orders."""
+    def run(self) -> None:
+        """Weigh and be proved (in the first block), then time what the channel orders."""
         with suppress(Ended):
             adapter = self._import()
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)
             if self.case.native:
                 with self._part("excitation", "error"):
-                    problem, factor = excited(program, problem)  # a silent neuron shows nothing
-                self.emit({"part": "excitation", "facts": {"input_scale": factor}})
+                    problem, self.input_scale = excited(program, problem)  # a silent neuron shows nothing
+                self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, Random())
             if self.first_block:
                 self._weigh(program, phases)
-                self._prove(adapter, free)
+                self._be_proved(adapter)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(channel, program, problem, free, phases)
+                self._time(adapter, program, problem, free, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
-        """Prove only, with an oracle of its own."""
+        """Be proved, and no more."""
         with suppress(Ended):
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
                     raise Unsupported(reason)
-            self._prove(adapter, free_run(self.case, self.network))
+            self._be_proved(adapter)
             self._refuse_attempts("error")
 
     @contextmanager
@@ -98,13 +102,9 @@ class Worker:
         raise Ended
 
     def _status_of(self, error: Exception, otherwise: str) -> tuple[str, str]:
-        """The status that an exception stands for, or `otherwise`, and its reason in words."""
-        if status := declared(error):
-            return status, str(error)
         if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
             return "env_error", f"{error.name} is not installed"
-        reason = in_words(error)
-        return memory_status(reason, self.case.device) or otherwise, reason
+        return status_of(error, otherwise, self.case.device)
 
     def _refuse_attempts(self, status: str) -> None:
         """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
@@ -155,7 +155,7 @@ class Worker:
             with self.kept.left_out() if self.kept else nullcontext():
                 upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
-            self._first_call_failed(start, error, adapter, free)
+            self._first_call_failed(start, error, adapter)
         resumed = time.perf_counter()
         try:
             program.wait(program.backward(result, upstream))
@@ -164,17 +164,17 @@ class Worker:
         except Exception as error:
             status, reason = self._status_of(error, "error")
             if status not in ("oom_gpu", "oom_host"):
-                self._first_call_failed(start, error, adapter, free)
+                self._first_call_failed(start, error, adapter)
             self.backward_fits = False  # but forward does, and its figures are worth having
             self.emit({"part": "first_call", "status": status, "reason": reason, "facts": facts})
         gc.collect()
         gc.freeze()  # what the framework imported stays: later collections need not walk it
         return inputs, upstream
 
-    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter, free: FreeRun) -> NoReturn:
+    def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_block:
-            self._prove(adapter, free)
+            self._be_proved(adapter)
         self._end("first_call", status, reason, seconds=time.perf_counter() - start)
 
     def _weigh(self, program: Program, phases: Phases) -> None:
@@ -193,18 +193,16 @@ class Worker:
         program.holds_borders = True
         self.emit({"part": "memory", "memory": figures, "meaning": self.kept.probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
-    def _prove(self, adapter: Adapter, free: FreeRun) -> None:
-        with self._part("proof", "error"):
-            if free.unsuitable:
-                raise Unsupported(free.unsuitable)
-            proof = prove(adapter, self.case, self.workload, free.gains, backward=self.backward_fits)
-        self.emit({"part": "proof", "proof": {**proof.as_dict(), **free.facts()}})
-        if not proof.passed:
-            self._end("proof", "check_failed", proof.reason)
+    def _be_proved(self, adapter: Adapter) -> None:
+        """Serve the judge's calls; the case is over if it does not say that this is the same network."""
+        self.emit({"part": "proof"})
+        request = {"prove": {"backward": self.backward_fits}}
+        if not self.serving.until_judged(request, adapter=ProvedAdapter(adapter, self.threads)):
+            raise Ended
 
-    def _time(self, channel: Channel, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
-        """Warm every phase up, then time slots of them as they are ordered. A phase that does not fit does not take the others
-        with it. How fast the device is at best is told at the end."""
+    def _time(self, adapter: Adapter, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
+        """Warm every phase up, then time slots of them as they are ordered, and serve the judge of their last calls. A phase that
+        does not fit does not take the others with it. How fast the device is at best is told at the end."""
         samplers, ready = {}, {}
         for name in self.task.phases:
             with suppress(Ended), self._part(name, "error"):
@@ -214,16 +212,23 @@ class Worker:
                 ready[name] = {"device_clock": program.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
         gc.collect()
         gc.freeze()  # nor what it imported since
-        channel.answer({"ready": ready})
+        self.channel.answer({"ready": ready})
         seen: dict[str, list[float]] = {name: [] for name in samplers}
-        for order in channel.orders():
+        judged = {"adapter": ProvedAdapter(adapter, self.threads), "program": program, "phases": phases}
+        for order in self.channel.orders():
             name = order["phase"]
-            if order.get("judge"):
-                channel.answer(self._judge(program, problem, phases, name, samplers[name].result))
+            if "judge" in order:
+                self.emit({"part": "recheck"})
+                request = {"recheck": {"draw": encode(phases.draw, self.arrays), "input_scale": self.input_scale}}
+                self.serving.until_judged(request, **judged, result=samplers[name].result)
+                self.channel.answer({})
                 continue
             for sampler in samplers.values():
                 sampler.result = None  # its memory is free for the next calls
-            channel.answer(self._slot(samplers[name], name, order["seconds"], seen[name]))
+            if "burst" in order:
+                self.channel.answer(self._burst(samplers[name], name, order["burst"]))
+            else:
+                self.channel.answer(self._slot(samplers[name], name, order["seconds"], seen[name]))
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
@@ -237,24 +242,25 @@ class Worker:
         try:
             calls = sampler.slot(seconds)
         except Exception as error:
-            status, reason = self._status_of(error, "error")
-            self.emit({"part": name, "status": status, "reason": reason})
-            return {"failed": status}
+            return self._phase_failed(name, error)
         slot = calls.summary()
         seen.append(slot["wall"])
         if warnings := warnings_of(sampler.program.device_clock, calls):
             self.emit({"part": name, "warnings": warnings})
         return {"slot": slot, "cpu": cpu_seconds() - cpu}
 
-    def _judge(self, program: Program, problem: Problem, phases: Phases, name: str, result: Any) -> dict[str, Any]:
-        """Hold the last timed call of a phase against the oracle."""
-        with suppress(Ended), self._part("recheck", "error"):
-            limits = limits_of(self.case, self.network, self.fixed)
-            if refused := recheck(program, problem, phases, name, result, limits):
-                self.emit({"part": name, **refused})
-                return {"failed": refused["status"]}
-            return {"right": True}
-        return {"failed": "error"}
+    def _burst(self, sampler: Sampler, name: str, count: int) -> dict[str, Any]:
+        """Calls in a row, for the clock of the harness."""
+        self.emit({"part": name})
+        try:
+            return {"took": sampler.burst(count)}
+        except Exception as error:
+            return self._phase_failed(name, error)
+
+    def _phase_failed(self, name: str, error: Exception) -> dict[str, Any]:
+        status, reason = self._status_of(error, "error")
+        self.emit({"part": name, "status": status, "reason": reason})
+        return {"failed": status}
 
     def _ceilings(self, program: Program, nonzero: dict[str, float], timed: dict[str, float]) -> None:
         """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates. Rates

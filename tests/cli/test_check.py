@@ -1,6 +1,5 @@
 """`snnbench check`: the proof alone, as a table or one JSON document, for built-in adapters and given files."""
 
-import importlib
 import json
 import tomllib
 
@@ -8,7 +7,7 @@ import pytest
 from support.command_line import TINY
 from support.paths import FAULTY, WRONG
 
-check = importlib.import_module("snnbench.cli.check")  # the package names the verb like the module
+from snnbench.run.check import Checker
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
 
@@ -95,12 +94,12 @@ def test_wrong_usage_ends_with_2(snnbench, arguments):
 
 
 def test_interrupted_it_shows_what_is_proved_and_ends_with_130(snnbench, monkeypatch):
-    def interrupted_at_the_second(planned, timeout, own=check.prove_apart):
+    def interrupted_at_the_second(checker, planned, own=Checker.prove):
         if planned.case.neuron.reset != "soft":
             raise KeyboardInterrupt
-        return own(planned, timeout)
+        return own(checker, planned)
 
-    monkeypatch.setattr(check, "prove_apart", interrupted_at_the_second)
+    monkeypatch.setattr(Checker, "prove", interrupted_at_the_second)
     ended = snnbench("check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard", *TINY)
     assert ended.exit_code == 130 and "interrupted after 1 of 2 proofs" in ended.stderr
     assert "same network" in ended.stdout

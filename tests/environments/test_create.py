@@ -13,7 +13,7 @@ from snnbench.executors.launch import launch
 from snnbench.executors.local import LocalExecutor
 from snnbench.executors.surroundings import worker_environment
 from snnbench.experiment.adapter_info import AdapterInfo
-from snnbench.run.check import prove_apart
+from snnbench.run.check import checker
 from snnbench.run.planning import PlannedCase
 
 
@@ -66,7 +66,8 @@ def test_a_default_environment_that_has_the_framework_is_used(made, snnbench_mod
 def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     gone = tmp_path / "environment" / "bin" / "python"
     home = Home({"name": "tiny"}, LocalExecutor(str(gone)))
-    ended = prove_apart(PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), home), 10)
+    with checker(10) as proofs:
+        ended = proofs.prove(PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), home))
     assert (ended.status, ended.reason) == ("env_error", f"{gone} cannot be started: No such file or directory")
     outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), LocalExecutor(str(gone)))
     with pytest.raises(RuntimeError, match="cannot be started"):

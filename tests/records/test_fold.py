@@ -27,27 +27,30 @@ EVENTS = [
     {"part": "memory", "status": "ok", "seconds": 0.5},
     {"part": "memory", "memory": MEMORY, "meaning": "host resident", "host_peak_bytes": 5},
     {"part": "proof"},
-    {"part": "proof", "status": "ok", "seconds": 1.0},
-    {"part": "proof", "proof": {"passed": True, "stages": []}},
+    {"part": "proof", "status": "ok", "proof": {"passed": True, "forged": True}},
     {"part": "forward"},
     {"part": "forward", "status": "ok", "seconds": 1.0},
     {"part": "recheck"},
-    {"part": "recheck", "status": "ok", "seconds": 0.25},
     {"part": "forward", "warnings": ["W-SYNC"], "facts": {"recompiles": 1}},
     {"part": "backward"},
     {"part": "backward", "status": "oom_host", "reason": "MemoryError", "seconds": 1.0},
     {"part": "recheck"},
-    {"part": "recheck", "status": "ok", "seconds": 0.25},
     {"part": "ceilings", "status": "ok", "seconds": 0.25},
     {"part": "ceilings", "flops_per_s": 1e9, "bytes_per_s": 1e9},
     {"part": "forward", "floor_s": 1e-5},
     {"part": "end", "cpu_seconds": 3.0},
 ]
+JUDGED = [
+    {"part": "proof", "status": "ok", "seconds": 1.0, "proof": {"passed": True, "stages": []}},
+    {"part": "recheck", "status": "ok", "seconds": 0.25},
+    {"part": "recheck", "status": "ok", "seconds": 0.25},
+]
+"""What the judge says of it."""
 
 
 def recorded(events, **outcome):
     """The record that a runner would write for a worker that reported these events."""
-    folded = verdict(Outcome(events=copy.deepcopy(events), **outcome), "cpu")
+    folded = verdict(Outcome(events=copy.deepcopy(events), **outcome), "cpu", copy.deepcopy(JUDGED))
     return Record.model_validate({**GOLDEN_RECORD, "proof": None, **folded})
 
 
@@ -58,6 +61,7 @@ def test_events_become_parts():
     assert record.parts["recheck"].seconds == 0.5, "it came twice"
     assert record.warnings == ["also trains tau", "W-SYNC"]
     assert record.facts == {"output_dtype": "float32", "recompiles": 1}, "what becomes known later is added"
+    assert record.proof == {"passed": True, "stages": []}, "the judge's, whatever the worker says"
     assert (record.memory, record.host_peak_bytes) == (MEMORY, 5)
 
 

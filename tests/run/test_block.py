@@ -3,18 +3,13 @@
 from random import Random
 
 import pytest
-from support.workers import OK, Canary, Monitor, Worker
+from support.workers import OK, Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.executors.executor import CannotStart
 from snnbench.executors.launch import Outcome
 from snnbench.experiment.config import Measure
 from snnbench.run import block as block_module
 from snnbench.run.block import Block
-
-
-class Planned:
-    def __init__(self, name):
-        self.id = self.case = name
 
 
 class Launcher:
@@ -39,7 +34,7 @@ class Launcher:
         return worker
 
     started: list = []
-    canary = Canary
+    canary, judge = Canary, JudgeWorker
 
 
 class Missing(Worker):
@@ -88,7 +83,7 @@ def test_members_are_alive_together_and_share_the_name_of_their_set(measure):
     assert len({one.live_set for one in ended.values()}) == 1
     assert [len(one.folded["parts"]["step"]["timing"]["slots"]) for one in ended.values()] == [2, 2]
     assert ended["a"].monitor["canary"] == [0.03, None]
-    assert ended["a"].monitor["workers"] == 2.0
+    assert ended["a"].monitor["workers"] == 3.0, "the judge is one of them"
 
 
 def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
@@ -121,7 +116,13 @@ def test_who_ran_out_of_memory_beside_others_is_started_again_alone(measure):
 def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatch):
     launcher = Launcher(Worker("a"), Worker("b"))
     launcher.started = []
-    monkeypatch.setattr(Worker, "order", lambda self, order: (_ for _ in ()).throw(KeyboardInterrupt))
+
+    def interrupted_in_a_slot(self, order, own=Worker.order):
+        if "seconds" in order:
+            raise KeyboardInterrupt
+        return own(self, order)
+
+    monkeypatch.setattr(Worker, "order", interrupted_in_a_slot)
     block = Block(launcher, 0, "cpu", Random(1), lambda text: None)
     with pytest.raises(KeyboardInterrupt):
         list(block.measure([Planned("a"), Planned("b")], []))

@@ -1,18 +1,23 @@
 """Who is ordered to do what in the passes of a block. That real workers carry it out is shown in end_to_end."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 
-from support.workers import Canary, Monitor, Worker
+import pytest
+from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.adapters.base.case import PHASES
 from snnbench.experiment.config import Measure
+from snnbench.run.judge import Judge
 from snnbench.run.live_set import LEAST_PASSES, LiveSet, Member
+
+PATH = Path("free.npz")
 
 
 def live_set(*workers, **measure) -> LiveSet:
-    live = LiveSet(Measure(**{"threads": 1, **measure}), Monitor(), Canary, lambda text: None)
-    live.members += [Member.ready(worker.name, datetime.now(UTC), worker) for worker in workers]
+    live = LiveSet(Measure(**{"threads": 1, **measure}), Monitor(), Judge(JudgeWorker), Canary, lambda text: None)
+    live.members += [Member.ready(Planned(worker.name), datetime.now(UTC), worker, PATH, [], worker.ready) for worker in workers]
     return live
 
 
@@ -33,7 +38,7 @@ def test_the_order_within_a_pass_is_drawn_anew():
     workers = [Worker(name, phases=("step",)) for name in "abcd"]
     for worker in workers:
         worker.order = lambda order, name=worker.name, real=worker.order: (
-            turns.append(name) if "judge" not in order else None,
+            turns.append(name) if "seconds" in order else None,
             real(order),
         )[1]
     live_set(*workers).time_passes(Random(1))
@@ -105,4 +110,36 @@ def test_passes_of_a_second_set_go_on_behind_those_of_the_first():
     for member in live.all_but_the_fastest():
         live.end(member)
     live.time_passes(Random(1))
-    assert [(one.planned, passes_of(one, "step")) for one in live.members] == [("b", list(range(8)))]
+    assert [(one.planned.id, passes_of(one, "step")) for one in live.members] == [("b", list(range(8)))]
+
+
+def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
+    live = live_set(Worker(phases=("step",), honest=False), Worker("b", phases=("step",)))
+    live.time_passes(Random(1))
+    (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
+    assert said["part"] == "step" and "says 1.00 ms a call, while the harness's own clock saw" in said["reason"]
+    assert live.members[0].seconds == {}
+    assert len(passes_of(live.members[1], "step")) == 10
+
+
+def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_more(monkeypatch):
+    wrong = {"part": "backward", "status": "check_failed", "reason": "last timed call: off"}
+    monkeypatch.setattr(JudgeWorker, "found", [wrong])
+    live = live_set(Worker(phases=("backward",)))
+    live.time_passes(Random(1))
+    (member,) = live.members
+    assert member.judged == [wrong, {"part": "recheck", "status": "ok"}] and member.seconds == {}
+    assert {"right": False} in member.worker.log
+
+
+@pytest.mark.parametrize("junk", [{}, {"slot": 3, "cpu": 0.1}, {"slot": {"wall": "fast"}, "cpu": 0.1}, {"took": 1.0}])
+def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
+    worker = Worker(phases=("forward", "step"))
+    worker.order = lambda order, real=worker.order: junk if order.get("phase") == "forward" else real(order)
+    live = live_set(worker)
+    live.time_passes(Random(1))
+    (member,) = live.members
+    assert [event["reason"] for event in member.judged if event["part"] == "forward"] == [
+        "its worker gave an answer that makes no sense"
+    ]
+    assert len(passes_of(member, "step")) == 10

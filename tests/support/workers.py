@@ -1,6 +1,7 @@
 """Workers that answer orders at once, in place of processes, for tests of who is ordered to do what."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from snnbench.adapters.base.case import PHASES
 from snnbench.executors.launch import Outcome
@@ -12,6 +13,14 @@ class Clock:
     """Monotonic seconds of the harness; workers move it."""
 
     now = 0.0
+
+
+class Planned:
+    """A case of that name."""
+
+    def __init__(self, name):
+        self.id, self.case = name, self
+        self.as_dict = dict
 
 
 @dataclass
@@ -26,23 +35,35 @@ class Worker:
     fails: str = ""
     events: list = field(default_factory=lambda: OK)
     order_s: float = 0.1
+    honest: bool = True
     log: list = field(default_factory=list)
     slots: int = 0
     ended: bool = False
+    timed_out: bool = False
+    seconds_left: float = 1e9
+    arrays: Path = Path("arrays")
 
     def answer(self):
-        if self.phases is None:
-            return None
-        ready = {"device_clock": "process", "warm_up_calls": 3}
-        return {"ready": {name: {**ready, "seconds": self.step} for name in self.phases}}
+        return None if self.phases is None else {"prove": {"backward": True}}
+
+    @property
+    def ready(self):
+        facts = {"device_clock": "process", "warm_up_calls": 3, "seconds": self.step}
+        return {name: facts for name in self.phases}
 
     def order(self, order):
         self.log.append(order)
+        if "right" in order:
+            return {"ready": self.ready}
+        if "call" in order:
+            return {"value": None}
         Clock.now += self.order_s
         if "end" in order:
             return None
         if order.get("judge"):
-            return {"right": True}
+            return {"recheck": {}}
+        if "burst" in order:
+            return {"took": 1e9 * self.honest}
         self.slots += 1
         if self.slots == self.dies_in:
             return None
@@ -55,6 +76,30 @@ class Worker:
     def end(self):
         self.ended = True
         return Outcome(events=self.events)
+
+    def spend(self, seconds):
+        self.seconds_left -= seconds
+
+
+class JudgeWorker(Worker):
+    """Finds everything right after two calls, or what `found` says."""
+
+    found: list = []
+
+    def answer(self):
+        return {"ready": {}}
+
+    def order(self, order):
+        self.log.append(order)
+        if "end" in order:
+            return None
+        calls = sum("returned" in earlier for earlier in self.log)
+        if "gone" in order:
+            return {"judged": []}
+        if "returned" not in order or calls % 2:
+            self.part = self.part if "returned" in order else "proof" if "prove" in order else "recheck"
+            return {"call": ["program", "spikes", str(calls)], "arguments": [], "dropped": []}
+        return {"judged": [*self.found, {"part": self.part, "status": "ok"}]}
 
 
 class Canary(Worker):

@@ -1,0 +1,95 @@
+"""The judge of a run or a check: a process that imports no adapter. It calls what a worker holds through this one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.base.case import Case
+
+from ..executors.executor import CannotStart
+from ..executors.launch import Launched
+from .outcome import last_line, verdict
+
+Event = dict[str, Any]
+
+
+class Judge:
+    """Starts its process at the first need, and another one if that died. `start` raises CannotStart.
+
+    judge = Judge(launcher.judge)
+    events = judge.prove(worker, case, free_run=None, request=worker.answer())
+    judge.close()
+    """
+
+    def __init__(self, start: Callable[[], Launched]):
+        self._start = start
+        self._process: Launched | None = None
+
+    def prove(self, worker: Launched, case: Case, free_run: Path | None, request: dict[str, Any]) -> list[Event]:
+        """Events for the case's record on its proof, none if the worker ended meanwhile. `free_run` is the file with the oracle's
+        free run of the case (None: the judge computes it), `request` how the worker asked to be proved."""
+        return self._hear(worker, "proof", {**_case(case, free_run), "prove": request["prove"]})
+
+    def recheck(self, worker: Launched, case: Case, free_run: Path, phase: str, request: dict[str, Any]) -> list[Event]:
+        """Events on the last timed call of a phase, none if the worker ended meanwhile."""
+        return self._hear(worker, "recheck", {**_case(case, free_run), "phase": phase, "recheck": request.get("recheck")})
+
+    def close(self) -> float | None:
+        """End the process; the CPU seconds that it used, None if nobody knows."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0.0
+        try:
+            process.order({"end": True})
+        finally:
+            outcome = process.end()
+        return outcome.cpu_seconds
+
+    def _hear(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
+        """What the judge answers to an order, after all calls that it had carried out in the worker. The worker's time is spent
+        while the judge computes."""
+        try:
+            judge = self._process or self._start()
+        except CannotStart as error:
+            return _failed(part, str(error))
+        answer = {} if self._process else judge.answer()
+        self._process = judge
+        if answer is not None:
+            answer = _answer(judge, worker, {**order, "folder": str(worker.arrays)})
+        while answer is not None and "call" in answer:
+            returned = worker.order(answer)
+            if returned is None:
+                _answer(judge, worker, {"gone": True})
+                return []
+            answer = _answer(judge, worker, {"returned": returned})
+        if answer is not None:
+            events: list[Event] = answer["judged"]
+            return events
+        self._process = None
+        ended = judge.end()
+        if worker.timed_out:
+            return []
+        return _failed(part, f"{verdict(ended, 'cpu')['reason']} {last_line(ended)}")
+
+
+def passed(events: list[Event]) -> bool:
+    """Whether the judge found nothing wrong."""
+    return bool(events) and all(event["status"] == "ok" for event in events)
+
+
+def _case(case: Case, free_run: Path | None) -> dict[str, Any]:
+    return {"case": case.as_dict(), "free_run": free_run and str(free_run)}
+
+
+def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[str, Any] | None:
+    """The judge's answer within the time that the worker has left; without one the worker counts as out of time if there is
+    none left."""
+    before = judge.seconds_left = worker.seconds_left
+    answer = judge.order(order)
+    worker.spend(before - judge.seconds_left)
+    worker.timed_out = judge.timed_out
+    return answer
+
+
+def _failed(part: str, why: str) -> list[Event]:
+    return [{"part": part, "status": "error", "reason": f"the judge failed: {why}"}]

@@ -1,0 +1,151 @@
+"""The judge: a process that imports no adapter. It proves and rechecks by calling, through the harness, what a worker holds."""
+
+import time
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
+from snnbench.adapters.base.network import Network
+
+from ..measure.phases import Draw, Phases
+from ..proof.free_run import FreeRun, free_run, read_free_run
+from ..proof.limits import limits_of
+from ..proof.native import on_stronger_input
+from ..proof.problem import Problem
+from ..proof.recheck import recheck
+from ..proof.stages import problem_of, prove
+from ..status import status_of
+from ..workloads import workload_of
+from .channel import Channel
+from .handover import Reference, decode, encode
+from .serving import KEPT
+
+Event = dict[str, Any]
+
+
+class Gone(BaseException):
+    """The worker has ended, or has no time left: nothing is left to judge, and no code that catches errors may go on."""
+
+
+class Link:
+    """The way to what a worker holds. `folder` is where arrays are exchanged; `dropped` are names that nobody here uses."""
+
+    def __init__(self, channel: Channel, folder: Path):
+        self.channel, self.folder, self.dropped, self.numbers = channel, folder, list[str](), count()
+
+    def call(self, owner: str, method: str, *arguments: Any) -> Any:
+        """What a method in the worker gave. Raises what it raised, and Gone."""
+        name, dropped, self.dropped = str(next(self.numbers)), self.dropped, []
+        sent = [encode(Reference(one.name) if isinstance(one, Remote) else one, self.folder) for one in arguments]
+        self.channel.answer({"call": [owner, method, name], "arguments": sent, "dropped": dropped})
+        order = self.channel.order()
+        if "gone" in order:
+            raise Gone
+        answer = order["returned"]
+        if "raised" in answer:
+            kind, text = answer["raised"]
+            raise _error(str(kind), str(text))
+        return Remote(self, name) if method in KEPT else decode(answer["value"], self.folder)
+
+
+class Remote:
+    """Something in the worker: a method that is called on it is called there. The worker drops it when nothing here holds it."""
+
+    def __init__(self, link: Link, name: str):
+        self.link, self.name = link, name
+
+    def __getattr__(self, method: str) -> Any:
+        return partial(self.link.call, self.name, method)
+
+    def __del__(self) -> None:
+        self.link.dropped.append(self.name)
+
+
+class RemotePhases(Remote):
+    """The phases of a worker, and the draw of the last timed call."""
+
+    def __init__(self, link: Link, name: str, draw: Draw):
+        super().__init__(link, name)
+        self.draw = draw
+
+
+class RemoteAdapter(Adapter):
+    """The adapter of a worker, as far as the proof calls it."""
+
+    name = "remote"
+
+    def __init__(self, link: Link):
+        self.remote = Remote(link, "adapter")
+
+    def fixed_point(self, case: Case) -> FixedPoint | None:
+        return cast(FixedPoint | None, self.remote.fixed_point(case))
+
+    def prepare(self, case: Case, threads: int) -> None:
+        self.remote.prepare(case)
+
+    def program(self, case: Case, network: Network) -> Program:
+        return cast(Program, self.remote.program(case))
+
+
+def _error(kind: str, text: str) -> Exception:
+    """An exception of the adapters' contract, or one of that name that is nothing else."""
+    known = {"Unsupported": Unsupported, "BuildFailed": BuildFailed}
+    return known.get(kind, type(kind, (Exception,), {}))(text)
+
+
+def serve(channel: Channel) -> None:
+    """Carry out the orders to prove and to recheck, one after the other. Each is answered with events for the case's record."""
+    channel.answer({"ready": {}})
+    for order in channel.orders():
+        link, case, start = Link(channel, Path(order["folder"])), Case.from_dict(order["case"]), time.perf_counter()
+        carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
+        events: list[Event] = []
+        try:
+            events = carry_out(link, case, order)
+        except Gone:
+            pass
+        except Exception as error:
+            status, reason = status_of(error, "error", case.device)
+            events = [{"part": part, "status": status, "reason": reason}]
+        channel.answer({"judged": [{**event, **_seconds(event, part, start)} for event in events]})
+
+
+def _seconds(event: Event, part: str, start: float) -> Event:
+    return {"seconds": time.perf_counter() - start} if event["part"] == part else {}
+
+
+def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
+    workload = workload_of(case)
+    free = _free_run(order["free_run"], case)
+    if free.unsuitable:
+        raise Unsupported(free.unsuitable)
+    proof = prove(RemoteAdapter(link), case, workload, free.gains, backward=bool(order["prove"]["backward"]))
+    status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
+    return [{"part": "proof", **status, "proof": {**proof.as_dict(), **free.facts()}}]
+
+
+def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
+    told, phase = order["recheck"], order["phase"]
+    draw, fixed = decode(told["draw"], link.folder), RemoteAdapter(link).fixed_point(case)
+    of_any = replace(case, framework="any", construction="default", mode="eager")
+    problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
+    limits = limits_of(case, problem.network, fixed)
+    phases = cast(Phases, RemotePhases(link, "phases", draw))
+    program, result = cast(Program, Remote(link, "program")), Remote(link, "result")
+    refused = recheck(program, problem, phases, phase, result, limits)
+    return [{"part": "recheck", "status": "ok"}, *([{"part": phase, **refused}] if refused else [])]
+
+
+def _free_run(path: str | None, case: Case) -> FreeRun:
+    return free_run(case, workload_of(case).network(case)) if path is None else read_free_run(Path(path))
+
+
+@lru_cache(maxsize=1)
+def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale: float) -> Problem:
+    """The timed problem, which all frameworks of a comparison share."""
+    network = workload_of(case).network(case)
+    return on_stronger_input(problem_of(case, network, _free_run(path, case).gains, fixed), input_scale)

@@ -1,0 +1,68 @@
+"""What a worker does for the judge, which is another process: it calls methods that the judge names, and hands over what they
+give. What it says of the outcome itself counts for nothing."""
+
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
+
+from ..workloads import workload_of
+from .channel import Channel
+from .handover import Reference, decode, encode
+
+DONE = {"prepare", "load", "wait", "release"}
+KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "inference", "put"}
+HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics", "write_over"}
+"""Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
+judges."""
+LONGEST_TEXT = 4000
+"""Of an error that is told to the judge."""
+
+
+class ProvedAdapter:
+    """An adapter as the judge drives it: networks are made here, of their cases, and threads are those of this process."""
+
+    def __init__(self, adapter: Adapter, threads: int):
+        self.adapter, self.threads = adapter, threads
+
+    def fixed_point(self, case: Case) -> FixedPoint | None:
+        return self.adapter.fixed_point(case)
+
+    def prepare(self, case: Case) -> None:
+        self.adapter.prepare(case, self.threads)
+
+    def program(self, case: Case) -> Program:
+        return self.adapter.program(case, workload_of(case).network(case))
+
+
+class Serving:
+    """Serves the judge over `channel`; `folder` is where arrays are exchanged."""
+
+    def __init__(self, channel: Channel, folder: Path):
+        self.channel, self.folder = channel, folder
+
+    def until_judged(self, request: dict[str, Any], **given: Any) -> bool:
+        """Ask to be judged, and carry out calls on what is `given`, by names that the judge knows, until it is through. Whether
+        all was right."""
+        objects = dict(given)
+        self.channel.answer(request)
+        while "call" in (order := self.channel.order()):
+            for name in order["dropped"]:
+                objects.pop(name, None)
+            self.channel.answer(self._carried_out(order, objects))
+        return bool(order["right"])
+
+    def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
+        """The result of a call as JSON, or the kind and the text of what it raised."""
+        owner, method, name = order["call"]
+        try:
+            decoded = (decode(argument, self.folder) for argument in order["arguments"])
+            arguments = [objects[one.name] if isinstance(one, Reference) else one for one in decoded]
+            result = getattr(objects[owner], method)(*arguments)
+            if method in KEPT:
+                objects[name] = result
+            return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
+        except Exception as error:
+            contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
+            return {"raised": [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]}

@@ -1,0 +1,57 @@
+"""Whatever an adapter does to the process that it runs in: others judge it, by their own clock, and keep what was found."""
+
+import json
+
+import pytest
+from support.paths import WRONG
+
+ENDS = {
+    # adapter: (status, words of the reason)
+    "PatchesTheJudge": ("check_failed", "the decay is about 0.937"),
+    "PatchesTheRecheck": ("check_failed", "last timed call: the gradient of the weight is zero"),
+    "ForgesEvents": ("check_failed", "the decay is about 0.937"),
+    "ForgesItsEnd": ("check_failed", "its worker came to its end before the judge had proved it"),
+    "DiesInTheProof": ("crash", "killed by SIGKILL in part 'proof'"),
+    "SlowClock": ("implausible", "a call, while the harness's own clock saw"),
+}
+
+
+def framework(adapter: str) -> str:
+    return "wrong" + "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in adapter)
+
+
+@pytest.fixture(scope="module")
+def malice(snnbench_module):
+    references = [f"{WRONG / 'malicious.py'}:{name}" for name in ENDS]
+    return snnbench_module.run(snnbench_module.config([framework(name) for name in ENDS], references))
+
+
+@pytest.mark.parametrize("adapter", ENDS)
+def test_it_is_rejected_in_the_words_of_its_true_fault(malice, adapter):
+    status, words = ENDS[adapter]
+    record = malice.record(framework(adapter))
+    assert record["status"] == status, record["reason"]
+    assert words in record["reason"]
+
+
+def test_nothing_of_it_is_ranked_and_the_run_goes_on(malice):
+    assert {row["rank_low"] for row in malice.rows} == {""}
+    assert "Traceback" not in malice.stderr
+
+
+def test_a_proof_is_what_the_judge_says_of_it(malice):
+    proofs = {name: malice.record(framework(name))["proof"] for name in ENDS}
+    assert not proofs["ForgesEvents"]["passed"] and proofs["ForgesEvents"]["stages"]
+    assert proofs["ForgesItsEnd"] is None and proofs["DiesInTheProof"] is None
+    assert malice.record("wrong-patches-the-judge")["parts"]["proof"]["seconds"] > 0
+
+
+def test_a_finished_record_stays_as_it_was(snnbench):
+    first = snnbench.run(snnbench.config(["torch"]))
+    before = {path.name: path.read_bytes() for path in (first.folder / "records").iterdir()}
+    config = snnbench.config(["torch", "wrong-rewrites-records"], [f"{WRONG / 'malicious.py'}:RewritesRecords"])
+    second = snnbench.run(config, "--only", "framework=wrong-rewrites-records")
+    (name,) = before
+    assert (second.folder / "records" / name).read_bytes() == before[name]
+    assert f"{name} was changed during the run" in second.stderr
+    assert json.loads(before[name])["reason"] is None

@@ -1,0 +1,92 @@
+"""What the harness does between a worker and the judge: it relays calls, and answers for whoever of them fails."""
+
+from pathlib import Path
+
+import pytest
+from support.workers import JudgeWorker, Planned, Worker
+
+from snnbench.executors.executor import CannotStart
+from snnbench.executors.launch import Outcome
+from snnbench.run.judge import Judge, passed
+from snnbench.run.outcome import verdict
+
+CASE, REQUEST = Planned("a").case, {"prove": {"backward": True}}
+
+
+class Dies(JudgeWorker):
+    """Answers nothing to what `dies_at` names."""
+
+    dies_at: str = "prove"
+
+    def order(self, order):
+        return None if self.dies_at in order else super().order(order)
+
+    def end(self):
+        self.ended = True
+        return Outcome(exit_code=1, events=[{"part": "start"}], output_tail="no such product")
+
+
+def proved(judge, worker):
+    return judge.prove(worker, CASE, Path("free.npz"), REQUEST)
+
+
+def test_calls_go_to_the_worker_and_what_it_gives_to_the_judge():
+    process, worker = JudgeWorker(), Worker()
+    assert passed(proved(Judge(lambda: process), worker))
+    assert [list(order) for order in worker.log] == [["call", "arguments", "dropped"]] * 2
+    assert process.log[0] == {"case": {}, "free_run": "free.npz", "prove": {"backward": True}, "folder": "arrays"}
+    assert process.log[1:] == [{"returned": {"value": None}}] * 2
+
+
+def test_one_process_judges_all_and_ends_with_its_owner():
+    started = []
+    judge = Judge(lambda: started.append(JudgeWorker()) or started[-1])
+    assert judge.close() == 0.0, "nobody was asked"
+    for _ in range(3):
+        proved(judge, Worker())
+    judge.close()
+    assert len(started) == 1 and started[0].ended
+
+
+def test_a_judge_is_told_that_its_worker_has_ended_and_goes_on():
+    process, dead = JudgeWorker(), Worker()
+    dead.order = lambda order: None
+    judge = Judge(lambda: process)
+    assert proved(judge, dead) == [] and process.log[-1] == {"gone": True}
+    assert passed(proved(judge, Worker()))
+
+
+@pytest.mark.parametrize("at", ["prove", "returned"])
+def test_a_judge_that_dies_is_an_error_of_this_case_and_another_one_judges_the_next(at):
+    first, second = Dies(), JudgeWorker()
+    first.dies_at, waiting = at, [first, second]
+    judge = Judge(lambda: waiting.pop(0))
+    (event,) = proved(judge, Worker())
+    assert (event["part"], event["status"]) == ("proof", "error")
+    assert event["reason"].startswith("the judge failed: exited with status 1") and "no such product" in event["reason"]
+    assert first.ended and passed(proved(judge, Worker()))
+
+
+def test_a_judge_that_cannot_start_is_an_error():
+    def start():
+        raise CannotStart("no such image")
+
+    (event,) = proved(Judge(start), Worker())
+    assert (event["status"], event["reason"]) == ("error", "the judge failed: no such image")
+
+
+def test_a_judge_without_time_leaves_the_case_without_time():
+    class Slow(Dies):
+        def order(self, order):
+            self.seconds_left, self.timed_out = 0.0, True
+
+    worker = Worker(seconds_left=7.0)
+    assert proved(Judge(Slow), worker) == []
+    assert worker.timed_out and worker.seconds_left == 0.0
+
+
+def test_who_comes_to_its_end_without_a_proof_is_rejected():
+    events = [{"part": "proof", "status": "ok", "proof": {"passed": True}}, {"part": "end", "cpu_seconds": 0.0}]
+    folded = verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=True)
+    assert (folded["status"], "proof" in folded) == ("check_failed", False)
+    assert verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=False)["status"] == "ok"

@@ -1,0 +1,46 @@
+"""When the harness's own clock contradicts what a worker says of its calls."""
+
+import pytest
+
+from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, contradiction
+
+
+class Machine:
+    """A clock that orders move: by what a burst takes, and by a wait for a core, before each, that `waits` has."""
+
+    def __init__(self, call, rate=1.0, waits=()):
+        self.now, self.call, self.rate, self.waits, self.bursts = 0.0, call, rate, list(waits), []
+
+    def order(self, burst):
+        self.bursts.append(burst)
+        self.now += burst * self.call + (self.waits.pop(0) if self.waits else 0.0)
+        return {"took": burst * self.call * self.rate}
+
+    def contradiction(self, seconds=LEAST_BURST_S):
+        return contradiction(self.order, self.call * self.rate, seconds, lambda: self.now)
+
+
+@pytest.mark.parametrize("call", [1e-5, 1e-3, 3.0])
+def test_a_clock_at_half_speed_is_contradicted_and_a_right_one_is_not(call):
+    assert Machine(call).contradiction() is None
+    assert Machine(call, rate=0.5).contradiction() is not None
+    assert Machine(0.002, rate=0.5).contradiction() == "says 1.00 ms a call, while the harness's own clock saw 2.00 ms"
+
+
+def test_a_burst_takes_about_what_was_asked_for_and_is_never_empty():
+    for call, seconds, bursts in ((1e-3, 0.08, [80]), (1e-3, 0.0, [40]), (3.0, 0.08, [1])):
+        machine = Machine(call)
+        machine.contradiction(seconds)
+        assert machine.bursts == bursts
+
+
+def test_waiting_for_a_core_contradicts_nobody_unless_it_happens_every_time():
+    wait = LEAST_BURST_S * (1 / LEAST_SHARE)
+    for count in range(TRIES):
+        assert Machine(1e-3, waits=[wait] * count).contradiction() is None
+    assert Machine(1e-3, waits=[wait] * TRIES).contradiction() is not None
+
+
+def test_who_says_that_it_took_no_time_or_fails_is_answered():
+    assert "says 0.00 ns a call" in Machine(1e-3, rate=0.0).contradiction()
+    assert contradiction(lambda burst: None, 1e-3, 0.04) is None
