@@ -1,34 +1,54 @@
 """Another environment with the same frameworks, in other versions: what `run --beside` measures beside the default one."""
 
+import hashlib
+import json
 import re
+import subprocess
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from .. import __version__
 from ..executors.local import LocalExecutor
 from ..mistakes import ConfigError
 from ..worker.task import Inquiry
 from .environment import known, named
 from .inventory import Inventory, take_inventory
+from .link import PACKAGES, locations
 
 VIRTUAL = (".venv", "venv")
 """Usual names of a virtual environment in a project's folder: the project names it then."""
+PLACES = """
+import importlib.util, json, sys
+print(json.dumps([importlib.util.find_spec(name).submodule_search_locations[0] for name in sys.argv[1:]]))
+"""
+"""Prints the folders of packages."""
 
 
 def beside(where: str, files: list[str], inquiry: Inquiry) -> Inventory:
-    """The inventory of the environment `where`: one of `snnbench env`, or the folder of a virtual environment in which this
-    version of snnbench is installed, or of a project that has one. Its default home bears its name. Raises ConfigError."""
+    """The inventory of the environment `where`: one of `snnbench env`, or the folder of a virtual environment in which the very
+    same snnbench is installed, or of a project that has one. Its default home bears its name. Raises ConfigError."""
     name, python = _located(where)
     executor = LocalExecutor(str(python))
     try:
         inventory = take_inventory(files, inquiry, executor)
     except RuntimeError as error:
         raise ConfigError(f"--beside {where}: no worker runs there: {error}") from None
-    version = inventory.default.facts["packages"].get("snnbench")
-    if version != __version__:
-        raise ConfigError(f"--beside {where}: must have snnbench {__version__} installed, not {version or 'none'}")
+    there = json.loads(subprocess.check_output([python, "-P", "-c", PLACES, *PACKAGES], text=True))
+    if _sources(there) != _sources(locations().values()):
+        raise ConfigError(
+            f"--beside {where}: has another snnbench installed, in {there[0]}: both must be measured by the same one"
+        )
     inventory.default = replace(inventory.default, facts={**inventory.default.facts, "name": name})
     return inventory
+
+
+def _sources(folders: Iterable[str]) -> str:
+    """A hash of all Python files in these folders, by their paths there."""
+    digest = hashlib.sha256()
+    for folder in map(Path, folders):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _located(where: str) -> tuple[str, Path]:

@@ -26,7 +26,8 @@ PAIRED = Rule(changed=1.03, same=1.05)
 
 @dataclass
 class Comparison:
-    """`cases` are on both sides; `timed` of them have times on both, which are compared absolute, relative or paired (`times`).
+    """`cases` are on both sides; `timed` of them have times on both, which are compared absolute, relative,
+    paired, or beside their copies in another environment (`times`).
 
     `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, `canary` that of a
     task that is always the same; of variants in one set there is neither. `doubts` are sentences about the whole sets: mostly
@@ -90,7 +91,7 @@ def compare_variants(rows: list[Row], base: str, new: str, factor: float | None 
     for name in (base, new):
         if name not in known:
             raise ConfigError(f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})")
-    return _compare_pairs(rows, {base: new}, (base, new), factor)
+    return _compare_pairs(rows, {base: new}, "paired", (base, new), factor)
 
 
 def compare_with_copies(rows: list[Row], environment: str, factor: float | None = None) -> Comparison:
@@ -100,10 +101,12 @@ def compare_with_copies(rows: list[Row], environment: str, factor: float | None 
     copies = {name: name.replace(mark, "", 1) for name in _variants(rows) if name.partition(":")[0].endswith(mark)}
     if not copies:
         raise ConfigError(f"--beside {environment}: nothing in the set was measured there")
-    return _compare_pairs(rows, copies, (environment, "default"), factor)
+    return _compare_pairs(rows, copies, "beside", (environment, "default"), factor)
 
 
-def _compare_pairs(rows: list[Row], variants: Mapping[str, str], names: tuple[str, str], factor: float | None) -> Comparison:
+def _compare_pairs(
+    rows: list[Row], variants: Mapping[str, str], how: str, names: tuple[str, str], factor: float | None
+) -> Comparison:
     """`variants` are new ones by those that they are to be compared with."""
     pairs, times, lost = list[RowPair](), list[Pair](), []
     for group in grouped(rows, comparison_group).values():
@@ -115,7 +118,7 @@ def _compare_pairs(rows: list[Row], variants: Mapping[str, str], names: tuple[st
             else:
                 lost.append(missing(by_variant[base]))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
-    comparison = _comparison("paired", pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, same_machine=False))
+    comparison = _comparison(how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, same_machine=False))
     comparison.names, comparison.findings = names, lost + comparison.findings
     return comparison
 

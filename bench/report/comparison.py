@@ -15,6 +15,7 @@ TIMES = {
     "absolute": "times as measured, less what all cases have in common",
     "relative": "ratios of times within each run",
     "paired": "times of variants in one run",
+    "beside": "times in two environments, in one run",
 }
 Cells = tuple[str, str, str, str, str]
 """One row below COLUMNS: the last is the verdict alone, without what would decide it."""
@@ -45,7 +46,7 @@ def summary(comparison: Comparison) -> Iterator[str]:
     if few:
         yield f"unsure: few blocks in {len(few)} of {len(comparison.changes)} comparisons"
     if more := more_blocks(comparison):
-        yield f"to decide: up to {_counted(more, 'more block')} on each side, measured by: {command(comparison)}"
+        yield f"to decide: up to {_counted(more, 'more block')}, measured by: {command(comparison)}"
 
 
 def more_blocks(comparison: Comparison) -> int:
@@ -56,7 +57,8 @@ def more_blocks(comparison: Comparison) -> int:
 def command(comparison: Comparison) -> str:
     """What measures the further blocks: a run goes on where an earlier one with the same settings ended."""
     blocks = min(comparison.base.blocks[1], comparison.new.blocks[1]) + more_blocks(comparison)
-    return f"snnbench run --config CONFIG --out FOLDER --set measure.blocks={blocks}"
+    beside = " --beside ENVIRONMENT" if comparison.times == "beside" else ""
+    return f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}"
 
 
 def markdown_text(comparison: Comparison) -> str:

@@ -93,7 +93,7 @@ def test_the_terminal_says_what_was_compared(snnbench, folders):
 def test_what_is_unsure_is_told_with_its_reason_and_with_what_would_decide_it(snnbench, folders):
     few = snnbench("compare", folders / "base", folders / "few").stdout
     assert "unsure: few blocks in 12 of 12 comparisons" in few
-    assert "up to 1 more block on each side, measured by: snnbench run" in few and "measure.blocks=3" in few
+    assert "up to 1 more block, measured by: snnbench run" in few and "measure.blocks=3" in few
     disturbed = snnbench("compare", folders / "base", folders / "busy").stdout
     assert "unsure: 33% of the slots of the new set were disturbed" in disturbed
     assert "slower" not in disturbed.split("comparisons")[1]

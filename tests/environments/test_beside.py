@@ -8,6 +8,7 @@ from support.environments import virtual
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
+from snnbench.environments.link import locations
 
 ADAPTER = """
 from numpy_network import NumpyNetwork, NumpyProgram
@@ -104,12 +105,16 @@ def test_an_environment_that_is_not_there(snnbench_module, config, where, words)
 
 def test_an_environment_without_this_snnbench(snnbench_module, config, other, tmp_path):
     bare = virtual(tmp_path / "bare", {})
-    (metadata,) = bare.glob("lib/python3.*/site-packages/snnbench-*.dist-info/METADATA")
-    metadata.write_text("Metadata-Version: 2.1\nName: snnbench\nVersion: 0.0.1\n")
+    (finder,) = bare.glob("lib/python3.*/site-packages/_snnbench_link.py")
+    (tmp_path / "kernels").symlink_to(locations()["snnbench.kernels"])
+    finder.write_text(finder.read_text().replace(locations()["snnbench.kernels"], str(tmp_path / "kernels")))
+    assert snnbench_module("plan", "--config", config, "--beside", bare).exit_code == 0, "the same files in another place"
+    (tmp_path / "kernels").unlink()
+    shutil.copytree(locations()["snnbench.kernels"], tmp_path / "kernels")
+    (tmp_path / "kernels" / "spec.py").open("a").write("# older\n")
     older = snnbench_module("plan", "--config", config, "--beside", bare)
-    assert older.exit_code == 2 and "must have snnbench 0.1.0 installed, not 0.0.1" in older.message
-    (file,) = bare.glob("lib/python3.*/site-packages/_snnbench_link.pth")
-    file.unlink()
+    assert older.exit_code == 2 and "has another snnbench installed" in older.message
+    finder.with_suffix(".pth").unlink()
     none = snnbench_module("plan", "--config", config, "--beside", bare)
     assert none.exit_code == 2 and "no worker runs there" in none.message and "snnbench" in none.message
 
