@@ -33,11 +33,9 @@ def beside(where: str, files: list[str], inquiry: Inquiry) -> Inventory:
         inventory = take_inventory(files, inquiry, executor)
     except RuntimeError as error:
         raise ConfigError(f"--beside {where}: no worker runs there: {error}") from None
-    there = json.loads(subprocess.check_output([python, "-P", "-c", PLACES, *PACKAGES], text=True))
+    there = json.loads(subprocess.check_output([python, "-I", "-c", PLACES, *PACKAGES], text=True))
     if _sources(there) != _sources(locations().values()):
-        raise ConfigError(
-            f"--beside {where}: has another snnbench installed, in {there[0]}: both must be measured by the same one"
-        )
+        raise ConfigError(f"--beside {where}: has another snnbench installed, in {there[0]}; both must be measured by one")
     inventory.default = replace(inventory.default, facts={**inventory.default.facts, "name": name})
     return inventory
 

@@ -26,8 +26,8 @@ PAIRED = Rule(changed=1.03, same=1.05)
 
 @dataclass
 class Comparison:
-    """`cases` are on both sides; `timed` of them have times on both, which are compared absolute, relative,
-    paired, or beside their copies in another environment (`times`).
+    """`cases` are on both sides; `timed` of them have times on both. These are compared absolute, relative, paired, or beside
+    their copies in another environment (`times`).
 
     `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, `canary` that of a
     task that is always the same; of variants in one set there is neither. `doubts` are sentences about the whole sets: mostly
