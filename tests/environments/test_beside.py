@@ -63,6 +63,10 @@ def test_a_case_and_its_copy_are_alive_together_and_ranked_in_one_table(measured
     assert all(row["proved"] == "true" for row in measured.rows)
 
 
+def test_the_page_tells_how_to_measure_the_same_again(measured):
+    assert "<pre>snnbench run --config out.toml --beside old-project</pre>" in (measured.folder / "report.html").read_text()
+
+
 def test_today_s_cases_keep_their_ids(measured):
     ids = {one["case"]["framework"]: one["case_id"] for one in measured.records}
     case = Case("versioned", neurons=97, time_steps=37, batch=3)
