@@ -35,8 +35,9 @@ class Phases:
 
     def __init__(self, program: Program, inputs: list[Any], upstream: Any, random: Random) -> None:
         self.program, self.inputs, self.random = program, inputs, random
+        self.given_upstream = upstream
         self.buffer: Any = None
-        self.given_upstream, self.upstream = upstream, program.roll_input(None, upstream, 0)
+        self.upstream: Any = None
         self.draw = Draw(0, 0, 0, 0)
         self.by_name = {
             "forward": Phase(self._renewed, program.forward, repeatable=True),
@@ -54,9 +55,9 @@ class Phases:
         return self.buffer
 
     def forget(self) -> None:
-        """Drop the input of the last call, and its gradients."""
+        """Drop the input of the last call, its upstream gradient, and its gradients."""
         self.program.release()
-        self.buffer = None
+        self.buffer = self.upstream = None
 
     def backward(self, result: Any) -> Any:
         """The call of the phase backward."""
