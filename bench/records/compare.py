@@ -76,7 +76,7 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     order = [full_name(old.case) for old, _ in timed]
     times.sort(key=lambda pair: order.index(pair.case))
     how = "absolute" if same_machine else "relative"
-    comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine))
+    comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set")))
     comparison.findings = lost + comparison.findings
     comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
     if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
@@ -118,7 +118,7 @@ def _compare_pairs(
             else:
                 lost.append(missing(by_variant[base]))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
-    comparison = _comparison(how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, same_machine=False))
+    comparison = _comparison(how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names))
     comparison.names, comparison.findings = names, lost + comparison.findings
     return comparison
 

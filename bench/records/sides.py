@@ -49,11 +49,11 @@ def canary(record: Record) -> float | None:
     return median(known) if known else None
 
 
-def doubts(base: Side, new: Side, same_machine: bool) -> list[str]:
-    """Why no time of these two may be called changed, in words."""
+def doubts(base: Side, new: Side, same_machine: bool, names: tuple[str, str]) -> list[str]:
+    """Why no time of these two may be called changed, in words; `names` are theirs."""
     found = [
-        f"{side.disturbed:.0%} of the slots of the {name} were disturbed"
-        for name, side in (("base", base), ("new set", new))
+        f"{side.disturbed:.0%} of the slots of {name} were disturbed"
+        for name, side in zip(names, (base, new), strict=True)
         if side.disturbed > MOST_DISTURBED
     ]
     quiet, busy = sorted((base.preempted, new.preempted))

@@ -35,7 +35,8 @@ def summary(comparison: Comparison) -> Iterator[str]:
     yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
     if comparison.changes:
         count = len(comparison.changes)
-        yield f"{count} comparisons of times, of which one is wrong by chance in one of twenty runs at most"
+        chance = ", of which one is wrong by chance in one of twenty runs at most" if set(times) != {"unsure"} else ""
+        yield f"{count} comparisons of times{chance}"
         base, new = comparison.names
         yield f"{base}: {_side(comparison.base)}; {new}: {_side(comparison.new)}"
     if comparison.shift is not None:
