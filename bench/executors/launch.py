@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from .events import read_events, read_object
 from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor
 from .surroundings import worker_environment
@@ -112,7 +113,7 @@ class Launched:
         finally:
             self.spend(time.monotonic() - start)
         line, _, self.unread = self.unread.partition(b"\n")
-        return _object(line) or {}
+        return read_object(line) or {}
 
     def spend(self, seconds: float) -> None:
         """Take so many seconds from those that the worker has: somebody else computed for it."""
@@ -130,7 +131,7 @@ class Launched:
         try:
             ending = self.running.end(self.timed_out)
             tail = _output_tail(self.output)
-            return Outcome(**vars(ending), events=_read_events(self.events), output_tail=tail, duration_s=self.duration_s)
+            return Outcome(**vars(ending), events=read_events(self.events), output_tail=tail, duration_s=self.duration_s)
         except CannotStart as error:
             return not_started(error)
         finally:
@@ -192,22 +193,6 @@ def scratch_apart() -> Iterator[Path]:
         for folder in (folders / str(os.getpid()), folders):
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _object(line: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in a line; None if it holds anything else, which no worker of ours writes."""
-    with suppress(ValueError):
-        if isinstance(given := json.loads(line), dict):
-            return given
-    return None
-
-
-def _read_events(path: Path) -> list[dict[str, Any]]:
-    """Only whole lines: a worker may be killed in the middle of one."""
-    if not path.exists():
-        return []
-    whole = (line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n"))
-    return [event for line in whole if (event := _object(line)) and isinstance(event.get("part"), str)]
 
 
 def _output_tail(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -9,6 +10,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import full_name
 
+from ..executors.events import SENSELESS
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
 from ..machine.monitor import Monitor, reader_of
@@ -117,7 +119,9 @@ class Block:
                 events = judge.prove(worker, planned.case, free_run, answer)
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
-                return Member.ready(planned, started, worker, free_run, events, answer["ready"])
+                with suppress(ValueError):
+                    return Member.ready(planned, started, worker, free_run, events, answer["ready"])
+                events.append(SENSELESS)
         except BaseException:
             worker.end()
             raise

@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pydantic import BaseModel, TypeAdapter
+
 from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
 from ..machine.disturbance import Busy, disturbance
@@ -20,6 +22,14 @@ from .witness import contradiction
 
 LEAST_PASSES = 3
 """Of a case whose slots use up its budget."""
+
+
+class WarmUp(BaseModel):
+    """What a worker tells of a phase that it has warmed up; `seconds` of a warm call."""
+
+    device_clock: str
+    warm_up_calls: int
+    seconds: float
 
 
 @dataclass
@@ -42,10 +52,11 @@ class Member:
     def ready(
         cls, planned: PlannedCase, started: datetime, worker: Launched, free_run: Path, judged: list[Event], facts: dict[str, Any]
     ) -> "Member":
-        """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase."""
-        said = "device_clock", "warm_up_calls"
-        timing = {name: {**{key: one[key] for key in said}, "slots": []} for name, one in facts.items()}
-        return cls(planned, started, worker, free_run, judged, {name: one["seconds"] for name, one in facts.items()}, timing)
+        """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
+        makes no sense."""
+        warm = TypeAdapter(dict[str, WarmUp]).validate_python(facts)
+        timing = {name: {**one.model_dump(exclude={"seconds"}), "slots": []} for name, one in warm.items()}
+        return cls(planned, started, worker, free_run, judged, {name: one.seconds for name, one in warm.items()}, timing)
 
     def due(self, number: int) -> list[str]:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""

@@ -57,7 +57,9 @@ def refuse_impossible(
     """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it. The rates are
     the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker measured is kept for
     the next time."""
-    told = next((event for event in reversed(events) if event["part"] == "ceilings" and "nonzero" in event), None)
+    told = next(
+        (event for event in reversed(events) if event["part"] == "ceilings" and event.keys() >= {"nonzero", "rates"}), None
+    )
     slots = {name: part["timing"]["slots"] for name, part in folded.get("parts", {}).items() if part.get("timing")}
     if told is None or not slots:
         return

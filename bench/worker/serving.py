@@ -57,6 +57,8 @@ class Serving:
         """The result of a call as JSON, or the kind and the text of what it raised."""
         owner, method, name = order["call"]
         try:
+            if method not in DONE | KEPT | HANDED_OVER:
+                raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
             arguments = [objects[one.name] if isinstance(one, Reference) else one for one in decoded]
             result = getattr(objects[owner], method)(*arguments)

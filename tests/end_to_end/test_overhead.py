@@ -26,6 +26,7 @@ IMPORTS = "import json, sys; import {}; print(json.dumps([name for name in {!r} 
     "module",
     [
         "snnbench.worker.network_case",
+        "snnbench.worker.judging",
         "snnbench.worker.__main__",
         "snnbench.proof.free_run",
         "snnbench.worker.describe",

@@ -183,3 +183,13 @@ def test_a_device_timer_surrounds_the_call_and_is_read_after_the_wait():
     assert set(calls.device) == {7.0}
     assert warnings_of("events", calls) == ["W-SYNC: device time exceeds wall time: the device was not waited for"]
     assert warnings_of("process", calls) == []
+
+
+@pytest.mark.parametrize(("repeatable", "prepared"), [(True, [0]), (False, [0, 1, 2])])
+def test_a_burst_is_calls_in_a_row_and_tells_what_it_took(repeatable, prepared):
+    program = Program()
+    one = Sampler(Phase(program.prepare, lambda state: gc.disable() or program.call(state), repeatable), program, program.clock)
+    assert one.burst(3) == pytest.approx(3 * program.seconds + len(prepared) * program.prepared)
+    gc.enable()
+    assert [index for what, index in program.log if what == "prepare"] == prepared
+    assert [what for what, _ in program.log].count("wait") == 3 and one.result is None

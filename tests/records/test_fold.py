@@ -4,11 +4,13 @@ import copy
 import json
 import os
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import GOLDEN
 
-from snnbench.executors.launch import Outcome, _read_events
+from snnbench.executors.events import SENSELESS, read_events
+from snnbench.executors.launch import Outcome
 from snnbench.records.fold import fold, unfinished_part
 from snnbench.records.record import Record
 from snnbench.run.outcome import verdict
@@ -83,7 +85,7 @@ def test_a_file_of_events_cut_at_any_byte_gives_its_whole_lines(tmp_path_factory
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     path = tmp_path_factory.getbasetemp() / f"events-{os.getpid()}"
     path.write_text(text[:count])
-    assert _read_events(path) == EVENTS[: text[:count].count("\n")]
+    assert read_events(path) == EVENTS[: text[:count].count("\n")]
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1))
@@ -97,3 +99,18 @@ def test_a_case_shows_its_worst_status_and_that_one_s_reason(statuses):
 def test_a_message_cannot_give_orders_to_a_terminal():
     event = {"part": "build", "status": "build_error", "reason": "\x1b[31mred\x1b[0m \x07and\tplain\nwords"}
     assert fold([event])["reason"] == "red and\tplain\nwords"
+
+
+JUNK = [
+    "no JSON", "[]", "3", '{"part": 3}', "{}", '{"part": "a", "status": "great"}', '{"part": "a", "seconds": "1"}',
+    '{"part": "a", "warnings": "W"}', '{"part": "a", "facts": []}', '{"part": "a", "memory": {"forward": 3}}', "[" * 9999,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", JUNK, ids=range(len(JUNK)))
+def test_a_line_that_no_worker_of_ours_writes_is_an_error_of_its_case(tmp_path, line):
+    (tmp_path / "events").write_text("".join(f"{text}\n" for text in (json.dumps(EVENTS[0]), line, json.dumps(EVENTS[-1]))))
+    events = read_events(tmp_path / "events")
+    assert events == [EVENTS[0], SENSELESS, EVENTS[-1]]
+    record = recorded(events, exit_code=0)
+    assert (record.status, record.reason) == ("error", "its worker reported what makes no sense")

@@ -1,0 +1,58 @@
+"""The file of events that a worker writes, one JSON object a line. Adapters can write to it too, so that nothing in it is trusted
+to have the right form."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..status import STATUSES
+
+SENSELESS = {"part": "events", "status": "error", "reason": "its worker reported what makes no sense"}
+"""Stands for an event of another form."""
+
+
+class Event(BaseModel):
+    """What an event holds, of all jobs; more may be in it."""
+
+    model_config = ConfigDict(strict=True)
+    part: str
+    status: Literal[STATUSES] | None = None  # type: ignore[valid-type]
+    reason: str | None = None
+    seconds: float | None = None
+    floor_s: float | None = None
+    cpu_seconds: float = 0.0
+    warnings: list[str] = []
+    facts: dict[str, Any] = {}
+    memory: dict[str, dict[str, int | None]] = {}
+    meaning: str | None = None
+    host_peak_bytes: int | None = None
+    flops_per_s: float | None = None
+    bytes_per_s: float | None = None
+    rates: dict[str, dict[str, float]] = {}
+    nonzero: dict[str, float] = {}
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Only whole lines: a worker may be killed in the middle of one."""
+    if not path.exists():
+        return []
+    whole = (line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n"))
+    return [_event(read_object(line)) for line in whole]
+
+
+def _event(given: dict[str, Any] | None) -> dict[str, Any]:
+    with suppress(ValidationError):
+        Event.model_validate(given)
+        return given or SENSELESS
+    return SENSELESS
+
+
+def read_object(line: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a line; None if it holds anything else, which no worker of ours writes."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(given := json.loads(line), dict):
+            return given
+    return None

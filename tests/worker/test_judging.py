@@ -1,0 +1,144 @@
+"""The judge and a worker, two ends of a channel: the verdict is that of a proof in one process, and results are dropped."""
+
+import json
+import subprocess
+import sys
+from random import Random
+
+import numpy as np
+import pytest
+from support.networks import network_of
+from support.paths import FAULTY, WRONG
+from support.proofs import gains_of, loaded, proof_of
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.base.contract import BuildFailed, Unsupported
+from snnbench.measure.phases import Phases
+from snnbench.proof.free_run import write_free_run
+from snnbench.worker.handover import encode
+from snnbench.worker.judging import Gone, Link, Remote, _error, serve
+from snnbench.worker.serving import ProvedAdapter, Serving
+
+CASE = Case("numpy", neurons=31, time_steps=37, batch=3)
+
+
+class Worker:
+    """The other end of the judge's channel: carries its calls out at once, and has `orders` for it in between."""
+
+    def __init__(self, folder, *orders, **given):
+        self.serving, self.objects = Serving(None, folder), given
+        self.orders_left, self.answers, self.most, self.gone = list(orders), [], 0, False
+
+    def answer(self, answer):
+        if "call" not in answer:
+            self.answers.append(answer)
+            return
+        for name in answer["dropped"]:
+            self.objects.pop(name, None)
+        order = json.loads(json.dumps(answer))
+        self.returned = {"gone": True} if self.gone else {"returned": self.serving._carried_out(order, self.objects)}
+        self.most = max(self.most, len(self.objects))
+
+    def order(self):
+        return json.loads(json.dumps(self.returned))
+
+    def orders(self):
+        yield from self.orders_left
+
+
+def judged(folder, order, adapter, **given):
+    """(events, the worker) of one order to the judge."""
+    order = {"case": CASE.as_dict(), "folder": str(folder), "free_run": None, **order}
+    worker = Worker(folder, order, adapter=ProvedAdapter(adapter, 1), **given)
+    serve(worker)
+    _, said = worker.answers
+    return said["judged"], worker
+
+
+@pytest.mark.parametrize("reference", [FAULTY / "numpy_network.py:NumpyNetwork", WRONG / "constants.py:DecayOff"], ids=str)
+def test_a_proof_from_afar_is_the_same_proof(tmp_path, reference):
+    adapter = registry.load(str(reference))
+    ((event,), worker) = judged(tmp_path, {"prove": {"backward": True}}, adapter)
+    here = proof_of(adapter, CASE).as_dict()
+    assert {key: event["proof"][key] for key in here} == json.loads(json.dumps(here))
+    assert (event["part"], event["status"]) == ("proof", "ok" if here["passed"] else "check_failed")
+    assert event["reason"] == here["reason"] and event["seconds"] > 0
+    assert event["proof"]["gains"] == list(gains_of(CASE).values())
+    assert worker.most <= 10, "results of earlier stages are dropped"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("stale", [False, True], ids=["right", "stale"])
+def test_a_recheck_from_afar_sees_what_was_timed(tmp_path, phase, stale):
+    (tmp_path / "arrays").mkdir()
+    write_free_run(CASE, tmp_path / "free.npz")
+    adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
+    program, problem = loaded(adapter, CASE)
+    inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+    phases = Phases(program, inputs, problem.upstream, Random(1))
+    timed = phases.by_name[phase]
+    result = timed.call(timed.prepare(0))
+    draw = phases.draw
+    if stale:
+        timed.call(timed.prepare(0))
+        draw = phases.draw
+    told = {"draw": encode(draw, tmp_path), "input_scale": 1.0}
+    order = {"recheck": told, "phase": phase, "free_run": str(tmp_path / "free.npz")}
+    events, worker = judged(tmp_path / "arrays", order, adapter, program=program, phases=phases, result=result)
+    assert events[0]["part"] == "recheck" and events[0]["status"] == "ok"
+    assert [event["status"] for event in events[1:]] == (["check_failed"] if stale else [])
+    assert worker.most <= 8
+
+
+def test_what_a_call_raises_is_raised_as_its_kind(tmp_path):
+    class Raises:
+        def forward(self, error):
+            raise {"a": Unsupported, "b": BuildFailed, "c": MemoryError, "d": ZeroDivisionError}[error]("why")
+
+    program = Remote(Link(Worker(tmp_path, program=Raises()), tmp_path), "program")
+    for name, kind in (("a", "Unsupported"), ("b", "BuildFailed"), ("c", "MemoryError"), ("d", "ZeroDivisionError")):
+        with pytest.raises(Exception, match="why") as raised:
+            program.forward(name)
+        assert type(raised.value).__name__ == kind
+    assert isinstance(_error("Unsupported", "why"), Unsupported) and isinstance(_error("BuildFailed", "why"), BuildFailed)
+
+
+@pytest.mark.parametrize("junk", ["spikes", None, {"neuron1": np.zeros((3, 3), np.float32)}, {"neuron1": "none"}, object()])
+def test_spikes_of_any_form_end_as_this_case_alone(tmp_path, junk):
+    adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
+
+    class Odd(adapter.program_class):
+        def spikes(self, result):
+            return junk
+
+    adapter.program_class = Odd
+    ((event,), _) = judged(tmp_path, {"prove": {"backward": True}}, adapter)
+    assert event["status"] in ("error", "check_failed") and event["reason"]
+
+
+def test_methods_that_the_proof_does_not_need_are_not_called(tmp_path):
+    link = Link(Worker(tmp_path, program=[1, 2]), tmp_path)
+    with pytest.raises(Exception, match="clear is not called for the judge"):
+        Remote(link, "program").clear()
+
+
+def test_nothing_goes_on_when_the_worker_has_ended(tmp_path):
+    adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
+    worker = Worker(tmp_path, adapter=ProvedAdapter(adapter, 1))
+    worker.gone = True
+    with pytest.raises(Gone):
+        Link(worker, tmp_path).call("adapter", "fixed_point", CASE)
+    order = {"case": CASE.as_dict(), "folder": str(tmp_path), "free_run": None, "prove": {"backward": True}}
+    worker.orders_left = [order]
+    serve(worker)
+    assert worker.answers[-1] == {"judged": []}
+
+
+def test_the_judge_imports_no_adapter():
+    source = "import json, sys, snnbench.worker.judging; print(json.dumps([*sys.modules]))"
+    ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+    ours = [name for name in json.loads(ended.stdout) if name.startswith("snnbench.adapters.")]
+    assert {name.split(".")[2] for name in ours} == {"base"}
+    assert network_of(CASE).neurons, "which is what the judge needs of them"
