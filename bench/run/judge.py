@@ -11,6 +11,8 @@ from ..executors.launch import Launched
 from .outcome import last_line, verdict
 
 Event = dict[str, Any]
+GOODBYE_S = 30.0
+"""That the judge may take to leave a case, or to end."""
 
 
 class Judge:
@@ -39,6 +41,7 @@ class Judge:
         process, self._process = self._process, None
         if process is None:
             return 0.0
+        process.seconds_left = GOODBYE_S
         try:
             process.order({"end": True})
         finally:
@@ -59,7 +62,7 @@ class Judge:
         while answer is not None and "call" in answer:
             returned = worker.order(answer)
             if returned is None:
-                _answer(judge, worker, {"gone": True})
+                self._forget(judge)
                 return []
             answer = _answer(judge, worker, {"returned": returned})
         if answer is not None:
@@ -70,6 +73,13 @@ class Judge:
         if worker.timed_out:
             return []
         return _failed(part, f"{verdict(ended, 'cpu')['reason']} {last_line(ended)}")
+
+    def _forget(self, judge: Launched) -> None:
+        """Tell the judge that its worker has ended, so that it waits for the next case."""
+        judge.seconds_left = GOODBYE_S
+        if judge.order({"gone": True}) is None:
+            self._process = None
+            judge.end()
 
 
 def passed(events: list[Event]) -> bool:
@@ -87,7 +97,7 @@ def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[st
     before = judge.seconds_left = worker.seconds_left
     answer = judge.order(order)
     worker.spend(before - judge.seconds_left)
-    worker.timed_out = judge.timed_out
+    worker.timed_out = worker.timed_out or judge.timed_out
     return answer
 
 

@@ -87,14 +87,12 @@ class Member:
         request = self.order(phase, judge=True)
         if request is None:
             return
-        start = time.monotonic()
         events = judge.recheck(self.worker, self.planned.case, self.free_run, phase, request)
         self.judged += events
         if self.worker.order({"right": passed(events)}) is None:
             self.seconds.clear()
         elif not passed(events):
             del self.seconds[phase]
-        self.ordered_s += time.monotonic() - start
 
     def be_doubted(self, phase: str, said: float, seconds: float) -> None:
         """Hold the `said` seconds of a call against the harness's own clock, by calls of about so many `seconds`."""

@@ -26,6 +26,7 @@ ENDS = {
     "dying.py:Exits": ("exits", "crash", "exited with status 3 in part 'first_call'"),
     "dying.py:DiesLate": ("dies-late", "crash", "killed by SIGKILL in part 'inference'"),
     "dying.py:Hangs": ("hangs", "timeout", "no end after 5 s, stopped in part 'first_call'"),
+    "dying.py:HangsInTheProof": ("hangs-in-the-proof", "timeout", "no end after 5 s, stopped in part 'proof'"),
     "forbidden.py:StartsPip": ("starts-pip", "error", "tried to start a package installation"),
     "forbidden.py:CallsHome": ("calls-home", "error", "tried to start a network connection to 192.0.2.1:80"),
     "pip_at_import.py:PipAtImport": ("pip-at-import", "import_error", "tried to start a package installation"),

@@ -48,11 +48,29 @@ def test_one_process_judges_all_and_ends_with_its_owner():
     assert len(started) == 1 and started[0].ended
 
 
-def test_a_judge_is_told_that_its_worker_has_ended_and_goes_on():
-    process, dead = JudgeWorker(), Worker()
-    dead.order = lambda order: None
+class Ends(Worker):
+    """Ends when it is called, or has then no time left."""
+
+    def order(self, order):
+        self.timed_out = self.seconds_left < 1e9
+        self.seconds_left = 0.0 if self.timed_out else self.seconds_left
+
+
+@pytest.mark.parametrize("seconds_left", [1e9, 7.0], ids=["died", "out of time"])
+def test_a_judge_is_told_that_its_worker_has_ended_and_goes_on(seconds_left):
+    process, dead = JudgeWorker(), Ends(seconds_left=seconds_left)
     judge = Judge(lambda: process)
     assert proved(judge, dead) == [] and process.log[-1] == {"gone": True}
+    assert dead.timed_out == (seconds_left == 7.0)
+    assert not process.ended and not process.timed_out
+    assert passed(proved(judge, Worker()))
+
+
+def test_a_judge_that_cannot_leave_a_case_is_replaced():
+    first, second = Dies(), JudgeWorker()
+    first.dies_at, waiting = "gone", [first, second]
+    judge = Judge(lambda: waiting.pop(0))
+    assert proved(judge, Ends()) == [] and first.ended
     assert passed(proved(judge, Worker()))
 
 

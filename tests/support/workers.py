@@ -93,6 +93,9 @@ class JudgeWorker(Worker):
         self.log.append(order)
         if "end" in order:
             return None
+        if self.seconds_left <= 0:
+            self.timed_out = True
+            return None
         calls = sum("returned" in earlier for earlier in self.log)
         if "gone" in order:
             return {"judged": []}

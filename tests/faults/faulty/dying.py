@@ -71,3 +71,14 @@ class HangingProgram(NumpyProgram):
 class Hangs(NumpyNetwork):
     name = "hangs"
     program_class = HangingProgram
+
+
+class HangsInTheProof(NumpyNetwork):
+    """Hangs when it is called in its proof, which has programs of its own."""
+
+    name = "hangs-in-the-proof"
+    programs = 0
+
+    def program(self, case, network):
+        self.programs += 1
+        return (NumpyProgram if self.programs == 1 else HangingProgram)(case, network)
