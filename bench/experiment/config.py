@@ -72,6 +72,7 @@ class Measure(_Table):
     most_blocks: Annotated[Count, Field(description="up to so many, where the first ones differ too much to tell 5 %")] = 10
     passes: Annotated[Count, Field(description="slots of each case in a block")] = 10
     slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
+    phase_blocks: Annotated[Count | None, Field(description="of these, those that time other phases than the step; all")] = None
     budget: Annotated[Duration, Field(description="timing of a case in a block; long calls end the passes then")] = 30.0
     timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = 600.0
     host_memory: Size = 16 * 2**30

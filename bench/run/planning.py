@@ -45,7 +45,8 @@ class PlannedCase:
     def task(self, how: Measure = Measure(), block: int = 0, free_run: Path = Path()) -> Task:
         """The job of a worker that proves this case and measures it as `how` says."""
         case = replace(self.case, framework=self.case.framework.partition("@")[0])
-        return Task(case, self.adapter.reference, block, how.threads, tuple(how.phases), how.timed, free_run)
+        phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
+        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, free_run)
 
 
 @dataclass

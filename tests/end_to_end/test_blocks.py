@@ -59,3 +59,12 @@ def test_who_only_fails_takes_nobody_along(snnbench):
     before = snnbench.run(config).records
     more = snnbench.run(config, "--set", 'grid.framework=["numpy", "forward-raises"]')
     assert more.record("numpy") == before[0]
+
+
+def test_other_phases_than_the_step_may_be_timed_in_the_first_blocks_only(snnbench):
+    ended = snnbench.run(snnbench.config(["numpy"], ADAPTERS, measure="blocks = 2\nphase_blocks = 1"))
+    assert ended.exit_code == 0, ended.stderr
+    timed = {record["block"]: {name for name, part in record["parts"].items() if part["timing"]} for record in ended.records}
+    assert timed == {0: {"forward", "backward", "step", "inference"}, 1: {"step"}}
+    (row,) = ended.rows
+    assert row["forward_s"] and not row["forward_lo_s"] and row["step_lo_s"], "one block shows no interval"
