@@ -143,6 +143,8 @@ class Worker:
             program.roll_parameters(0)  # the copies that this keeps are not the program's
             if self.first_block and (probe := program.memory_probe() or host_memory_probe()):
                 self.kept = Kept(probe)
+                self.emit({"part": "memory", "seconds": time.perf_counter() - start})
+                self.emit({"part": "first_call"})
             start = time.perf_counter()
             result = program.forward(inputs[0])
             program.wait(result)

@@ -1,19 +1,14 @@
 """Whatever an adapter does to the process that it runs in: others judge it, by their own clock, and keep what was found."""
 
 import json
+import tomllib
 
 import pytest
 from support.paths import WRONG
 
-ENDS = {
-    # adapter: (status, words of the reason)
-    "PatchesTheJudge": ("check_failed", "the decay is about 0.937"),
-    "PatchesTheRecheck": ("check_failed", "last timed call: the gradient of the weight is zero"),
-    "ForgesEvents": ("check_failed", "the decay is about 0.937"),
-    "ForgesItsEnd": ("check_failed", "its worker came to its end before the judge had proved it"),
-    "DiesInTheProof": ("crash", "killed by SIGKILL in part 'proof'"),
-    "SlowClock": ("implausible", "a call, while the harness's own clock saw"),
-}
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
+ENDS = {adapter.partition(":")[2]: ends.split(": ", 1) for adapter, ends in TABLE["malice"].items()}
+"""By adapter its status and words of the reason."""
 
 
 def framework(adapter: str) -> str:
@@ -49,7 +44,7 @@ def test_a_proof_is_what_the_judge_says_of_it(malice):
 def test_a_finished_record_stays_as_it_was(snnbench):
     first = snnbench.run(snnbench.config(["torch"]))
     before = {path.name: path.read_bytes() for path in (first.folder / "records").iterdir()}
-    config = snnbench.config(["torch", "wrong-rewrites-records"], [f"{WRONG / 'malicious.py'}:RewritesRecords"])
+    config = snnbench.config(["torch", "wrong-rewrites-records"], [f"{WRONG / one}" for one in TABLE["rewrites_records"]])
     second = snnbench.run(config, "--only", "framework=wrong-rewrites-records")
     (name,) = before
     assert (second.folder / "records" / name).read_bytes() == before[name]
