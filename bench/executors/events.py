@@ -4,11 +4,16 @@ to have the right form."""
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..status import STATUSES
+
+if TYPE_CHECKING:
+    Status = str
+else:  # a type checker cannot read a Literal that is computed
+    Status = Literal[STATUSES]
 
 SENSELESS = {"part": "events", "status": "error", "reason": "its worker reported what makes no sense"}
 """Stands for an event of another form."""
@@ -19,7 +24,7 @@ class Event(BaseModel):
 
     model_config = ConfigDict(strict=True)
     part: str
-    status: Literal[STATUSES] | None = None  # type: ignore[valid-type]
+    status: Status | None = None
     reason: str | None = None
     seconds: float | None = None
     floor_s: float | None = None

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+BEHIND_NAME = re.compile(r"[^A-Za-z0-9._-]")
+"""What follows the name in a requirement."""
 
 
 def closure_of(modules: Iterable[str]) -> dict[str, str]:
@@ -22,7 +23,7 @@ def closure_of(modules: Iterable[str]) -> dict[str, str]:
         if known is None or (name := re.sub(r"[-_.]+", "-", known.metadata["Name"]).lower()) in found:
             continue
         found[name] = known.version
-        waiting += [NAME.match(text)[0] for text in known.requires or () if "extra ==" not in text]  # type: ignore[index]
+        waiting += [BEHIND_NAME.split(text, 1)[0] for text in known.requires or () if "extra ==" not in text]
     return dict(sorted(found.items()))
 
 
