@@ -5,10 +5,10 @@ Nothing here imports an adapter except `load`, which only workers call.
 
 import importlib
 import importlib.util
-import re
 import sys
 from pathlib import Path
 
+from .base.complete import NoAdapter, adapter_class
 from .base.contract import Adapter
 
 BUILT_IN = {
@@ -42,8 +42,8 @@ def references() -> dict[str, str]:
 
 
 def load(reference: str) -> Adapter:
-    """The adapter behind `module:Class` or `path/to/file.py:Class`. Raises ImportError or AttributeError as the import does;
-    TypeError if the class is no adapter."""
+    """The adapter behind `module:Class` or `path/to/file.py:Class`. Raises what the import raises; NoAdapter if there is no such
+    module or class, or it is no adapter."""
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
         sys.path.append(str(Path(source).parent))  # last, so that a file named like a framework does not hide it
@@ -53,10 +53,13 @@ def load(reference: str) -> Adapter:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:
-        module = importlib.import_module(source)
-    adapter = getattr(module, name)
-    if not (isinstance(adapter, type) and issubclass(adapter, Adapter)):
-        raise TypeError(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
-    if not re.fullmatch(r"[A-Za-z0-9_.-]+", getattr(adapter, "name", "")):
-        raise TypeError(f"{reference} needs a name of letters, digits, dots, dashes and underscores")
-    return adapter()
+        try:
+            module = importlib.import_module(source)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{source}.".startswith(f"{error.name}."):
+                raise
+            raise NoAdapter(f"{reference}: there is no module {source}; a file is named like path/to/file.py:{name}") from None
+    if not hasattr(module, name):
+        own = [key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__]
+        raise NoAdapter(f"{reference}: there is no class {name}" + (f" (there is {', '.join(own)})" if own else ""))
+    return adapter_class(getattr(module, name), reference)()

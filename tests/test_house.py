@@ -12,7 +12,7 @@ from support.paths import ROOT
 # Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
 FLOORS = [
     {"kernels"},
-    {"adapters", "stats", "units", "files", "cores", "mistakes"},
+    {"adapters", "stats", "units", "files", "cores", "mistakes", "texts"},
     {"status", "data", "machine", "measure", "workloads"},
     {"proof", "experiment"},
     {"records", "worker", "executors"},

@@ -35,6 +35,19 @@ def files_of(reference: str) -> set[Path]:
     return files
 
 
+def imported_modules(reference: str) -> set[str]:
+    """Top-level names of what the files outside of this package import, and of the package that they are; empty for an adapter of
+    this package. Such an adapter need not name all of it in `requires`."""
+    source = reference.rpartition(":")[0]
+    found = set() if source.endswith(".py") else {source.partition(".")[0]}
+    for path in files_of(reference):
+        if not path.is_relative_to(HERE) and path.suffix == ".py":
+            for node in _imports(path.read_bytes()):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                found |= {name.partition(".")[0] for name in names}
+    return found - {"", PACKAGE.partition(".")[0]}
+
+
 def _origin(module: str) -> Path:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:

@@ -23,6 +23,7 @@ def run_command(arguments: list[str] | None = None) -> None:
 
     try:
         from ..mistakes import ConfigError
+        from ..texts import clean
         from .app import app
 
         app(arguments, prog_name="snnbench")
@@ -30,7 +31,7 @@ def run_command(arguments: list[str] | None = None) -> None:
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except ConfigError as error:
-        print(f"snnbench: {error}", file=sys.stderr)
+        print(clean(f"snnbench: {error}"), file=sys.stderr)
         sys.exit(USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""

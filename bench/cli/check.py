@@ -80,6 +80,8 @@ def check(
                 faults[result.reason or result.status].append(result.name)
         for reason, failed in faults.items():
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
+            if traceback := next((one.traceback for one in results if one.name in failed and one.traceback), None):
+                console.print(traceback, soft_wrap=True, markup=False)
     raise typer.Exit(exit_codes.INTERRUPTED if interrupted else _exit_code([r.status for r in results], named=bool(names)))
 
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..texts import clean
+
 WIDTH_WITHOUT_TERMINAL = 140
 
 
@@ -29,7 +31,7 @@ def _console(stream: TextIO) -> Console:
 
 def say(sentence: str) -> None:
     """A sentence for the user, on one line of stderr."""
-    messages().print(escape(f"snnbench: {sentence}"), soft_wrap=True)
+    messages().print(escape(clean(f"snnbench: {sentence}")), soft_wrap=True)
 
 
 def print_json(document: Any) -> None:

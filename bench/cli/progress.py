@@ -20,7 +20,7 @@ class Progress:
 
     def __init__(self, total: int, guess: float):
         self.console, self.total, self.guess = messages(), total, guess
-        self.spent, self.measured = 0.0, 0
+        self.spent, self.measured, self.told = 0.0, 0, set[str]()
         columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
         self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
 
@@ -45,8 +45,16 @@ class Progress:
             self.console.print(escape(finished.note), soft_wrap=True)
         line = f"[{finished.done}/{total}] {ending_of(finished)}"
         self.console.print(escape(line if self.console.is_terminal else f"{line} · {left}"), soft_wrap=True)
+        traceback = finished.record.traceback
+        if traceback and not finished.resumed and traceback not in self.told:  # the same in every size and block
+            self.told.add(traceback)
+            self.console.print(escape(traceback), soft_wrap=True)
         self.bar.update(self.task, completed=finished.done, total=total, left=left)
         self.bar.refresh()
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence that stays."""
+        self.console.print(escape(sentence), soft_wrap=True)
 
     def tell(self, what: str) -> None:
         """Show what happens now, on a terminal."""

@@ -12,6 +12,7 @@ from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import launch_apart
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
+from ..mistakes import ConfigError
 from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
@@ -83,13 +84,15 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
     Of this project's adapters only those that the inquiry names are asked; of the others no more than the name is known.
     An adapter is at home in the default environment if its framework is installed there, else in the one made for it. An
     adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status. Raises
-    RuntimeError if the default environment gives no answer.
+    RuntimeError if the default environment gives no answer, ConfigError if something in `files` is no adapter.
     """
     asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
     answer = _answer(replace(inquiry, references=asked), executor)
     inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()})
     strangers = [*(reference for reference in references().values() if reference not in BUILT_IN.values()), *files]
     for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
+        if entry.get("no_adapter") and entry["reference"] in files:
+            raise ConfigError(entry["error"])
         inventory.add(entry)
     for own in known().values():
         lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]

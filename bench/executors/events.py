@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..status import STATUSES
+from ..texts import clean
 
 if TYPE_CHECKING:
     Status = str
@@ -26,6 +27,7 @@ class Event(BaseModel):
     part: str
     status: Status | None = None
     reason: str | None = None
+    traceback: str | None = None
     seconds: float | None = None
     floor_s: float | None = None
     cpu_seconds: float = 0.0
@@ -56,8 +58,8 @@ def _event(given: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def read_object(line: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in a line; None if it holds anything else, which no worker of ours writes."""
+    """The JSON object in a line, its texts cleaned; None if it holds anything else, which no worker of ours writes."""
     with suppress(ValueError, RecursionError):
         if isinstance(given := json.loads(line), dict):
-            return given
+            return dict(clean(given))
     return None

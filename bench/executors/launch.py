@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from ..texts import clean
 from .events import read_events, read_object
 from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor
@@ -196,8 +197,8 @@ def scratch_apart() -> Iterator[Path]:
 
 
 def _output_tail(path: Path) -> str:
-    """The last 4 KiB of output, with `~` for the user's home folder and `SCRATCH` for the worker's."""
+    """The last 4 KiB of output, cleaned, with `SCRATCH` for the worker's folder."""
     with open(path, "rb") as stream:
         stream.seek(max(path.stat().st_size - TAIL_BYTES, 0))
         text = stream.read().decode("utf-8", "replace")
-    return text.replace(str(Path.home()), "~").replace(str(path.parent), "SCRATCH")
+    return str(clean(text.replace(str(path.parent), "SCRATCH")))

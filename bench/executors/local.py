@@ -13,11 +13,7 @@ from typing import Any, ClassVar
 import psutil
 
 from .executor import CannotStart, Ending, OwnEnvironment, readable_after
-
-CHANGE_FRAMEWORKS = (
-    "CUDA_", "JAX_", "KMP_", "LD_PRELOAD", "MALLOC_", "MKL_", "NVIDIA_", "OMP_", "PYTORCH_", "TORCH", "TRITON_", "XLA_",
-)  # fmt: skip
-"""Beginnings of the names of variables that change what frameworks do."""
+from .surroundings import MATTER
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class LocalExecutor:
         return {}
 
     def inherited(self) -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if name.startswith(CHANGE_FRAMEWORKS)}
+        return {name: value for name, value in os.environ.items() if name in MATTER}
 
     def advice(self, environment: OwnEnvironment) -> str:
         return f"snnbench env doctor {environment.name}"

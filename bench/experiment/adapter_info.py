@@ -28,10 +28,15 @@ class AdapterInfo:
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
         """From a worker's entry for one adapter; `name` is for an adapter that could not tell its own."""
-        entry = {key: value for key, value in answer.items() if key != "refusals"}
+        entry = {key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")}
         missing = ", ".join(answer.get("missing", ()))
         where = "" if home == "default" else f" in environment {home}"
         return cls(**{"name": name, **entry}, home=home, lacking=f"{missing} is not installed{where}" if missing else None)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What a record says of it."""
+        return {name: getattr(self, name) for name in ("name", "version", "reference", "source_sha256", "closure")}
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `error` only where there is one."""

@@ -192,11 +192,12 @@ def listed(value: Any) -> list[Any]:
 def check_reference(reference: str, folder: Path, where: str) -> str:
     """`file.py:Class` with an absolute path, or `module:Class` as it is. Raises ConfigError."""
     source, _, name = reference.rpartition(":")
-    if not source or not name.isidentifier():
+    module = all(word.isidentifier() for word in source.split(".")) and not (folder / source).is_file()
+    if not name.isidentifier() or not (source.endswith(".py") or module):
         raise ConfigError(f"{where} = {reference!r}: must look like 'file.py:Class' or 'package.module:Class'")
     if not source.endswith(".py"):
         return reference
-    file = (folder / source).resolve()
+    file = (folder / Path(source).expanduser()).resolve()
     if not file.is_file():
         raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
     return f"{file}:{name}"

@@ -37,6 +37,9 @@ def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
 NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATIVE}
 
 
+WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
+
+
 def parse_neuron(value: Any) -> NeuronSpec | Native:
     """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
     if isinstance(value, NeuronSpec | Native):
@@ -56,7 +59,7 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
             raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")
         allowed = (int, float) if kinds[key] is float else kinds[key]
         if not isinstance(item, allowed) or (isinstance(item, bool) and kinds[key] is not bool):
-            raise ValueError(f"needs a {kinds[key].__name__} for {key}, not {item!r}")
+            raise ValueError(f"needs {WORDS[kinds[key]]} for {key}, not {item!r}")
     reset = value.get("reset", "soft")
     if reset not in NEURONS:
         raise ValueError(f"has no reset {reset!r}{nearest(reset, NEURONS)}")

@@ -3,7 +3,6 @@
 from typing import Any
 
 from ..status import worst
-from .record import CONTROL
 
 
 def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -17,9 +16,7 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         seconds = event.get("seconds")
         if seconds is not None:
             part["seconds"] = part.get("seconds", 0.0) + seconds
-        part.update({key: event[key] for key in ("status", "floor_s") if key in event})
-        if "reason" in event:
-            part["reason"] = event["reason"] and CONTROL.sub("", event["reason"])
+        part.update({key: event[key] for key in ("status", "reason", "floor_s") if key in event})
         folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]
         if "facts" in event:
             facts = dict(event["facts"])
@@ -35,6 +32,8 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
     folded["status"] = worst(statuses.values())
     guilty = next((name for name, status in statuses.items() if status == folded["status"]), None)
     folded["reason"] = folded["parts"][guilty].get("reason") if guilty else None
+    if folded["status"] != "ok":
+        folded["traceback"] = next((event["traceback"] for event in reversed(events) if event.get("traceback")), None)
     return folded
 
 

@@ -1,6 +1,5 @@
 """The outcome of one case in one block, as a result folder stores it."""
 
-import re
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -9,9 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from snnbench.adapters.base.case import Case
 
 SCHEMA: Literal[2] = 2
-
-CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-"""Control sequences of terminals, which a framework's message may hold."""
 
 
 class Slot(BaseModel):
@@ -58,7 +54,8 @@ class Record(BaseModel):
     """The outcome of one case in one block, part by part, or the reason why there is none. SI units; unknown is null.
 
     A block is one set of fresh processes. `live_set` names those that were alive together: of these, the slots of one pass were
-    measured within the same second or so. `set` names the result folder, for which blocks are numbered.
+    measured within the same second or so. `set` names the result folder, for which blocks are numbered. `traceback` begins at the
+    first line of the adapter's own file.
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -73,6 +70,7 @@ class Record(BaseModel):
     done_key: str
     status: str
     reason: str | None = None
+    traceback: str | None = None
     parts: dict[str, Part] = {}
     facts: dict[str, Any] = {}
     proof: dict[str, Any] | None = None

@@ -14,7 +14,11 @@ from pydantic import ValidationError
 
 from ..files import exclusive, write_atomically
 from ..mistakes import ConfigError
+from ..texts import anonymous
 from .record import SCHEMA, Record
+
+VERBATIM = {"schema", "snnbench", "case_id", "case", "block", "done_key", "status", "measure", "started_at"}
+"""Fields of a record that hold no texts from outside but the names of the case, on which its id rests."""
 
 
 class ResultFolder:
@@ -90,7 +94,9 @@ class ResultFolder:
     def write_record(self, record: Record) -> Path:
         """One line per field: short enough to read, and samples do not fill pages."""
         path = self.record_path(record.case_id, record.block, record.done_key)
-        lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in record.model_dump(by_alias=True).items()]
+        values = record.model_dump(by_alias=True)
+        values |= anonymous({key: value for key, value in values.items() if key not in VERBATIM})
+        lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in values.items()]
         self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
         write_atomically(path, self._finished[path])
         self._contents[path] = _content(path)
@@ -130,13 +136,17 @@ class ResultFolder:
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""
-        write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(facts, indent=1) + "\n")
+        write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(anonymous(dict(facts)), indent=1) + "\n")
 
     def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
         """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen. `of_more`:
         they are a part of a plan, and what the folder knows of the plan stays."""
         earlier = self.read_planned()[0] if of_more else {}
-        write_atomically(self.planned, json.dumps({**earlier, **names}, indent=1) + "\n")
+        write_atomically(self.planned, json.dumps(anonymous({**earlier, **names}), indent=1) + "\n")
+
+    def write_experiment(self, values: Mapping[str, Any]) -> None:
+        """What is measured here, as JSON has it."""
+        write_atomically(self.experiment, json.dumps(anonymous(dict(values)), indent=1) + "\n")
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
         """Names by case id, none where no run has left any, and a sentence if the file could not be read."""

@@ -9,6 +9,7 @@ from ..files import write_atomically
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
+from ..texts import anonymous
 from .figures import Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, result_set
@@ -58,7 +59,7 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         records += own
         sets.append(result_set(folder, [record.started_at for record in own]))
         sets[-1].beside = sorted({record.case["framework"].partition("@")[2] for record in own} - {""})
-        unreadable += [*damaged, *sets[-1].unreadable]
+        unreadable += anonymous([*damaged, *sets[-1].unreadable])
         planned |= sets[-1].planned
     recorded = {record.case_id for record in records}
     missing = [name for case_id, name in planned.items() if case_id not in recorded]
@@ -69,7 +70,7 @@ def write_report(folder: Path, name: str, results: Results, theirs: Sequence[Pub
     """`results.csv` and `report.html` in `folder`, which is made if need be."""
     target = ResultFolder(folder)
     write_atomically(target.table, csv_text(results.table))
-    page = html_text(results.table, name, results.unreadable, results.sets, results.missing, theirs)
+    page = html_text(results.table, anonymous(name), results.unreadable, results.sets, results.missing, theirs)
     write_atomically(target.page, page)
 
 

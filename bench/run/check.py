@@ -32,6 +32,7 @@ class Checked:
     status: str
     reason: str | None
     proof: dict[str, Any] = field(default_factory=dict)
+    traceback: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,7 +43,8 @@ class Checked:
         return self.proof["stages"][-1] if self.proof else None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"case": self.case.as_dict(), "status": self.status, "reason": self.reason, "proof": self.proof or None}
+        ended = {"status": self.status, "reason": self.reason, "traceback": self.traceback}
+        return {"case": self.case.as_dict(), **ended, "proof": self.proof or None}
 
 
 def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[str]) -> list[Case]:
@@ -111,7 +113,7 @@ class Checker:
         finally:
             outcome = worker.end()
         ended = verdict(outcome, case.device, events, proof_due=True)
-        return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {})
+        return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback"))
 
     def _start_judge(self) -> Launched:
         self.scratch.mkdir(parents=True, exist_ok=True)

@@ -43,10 +43,10 @@ def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = ()
 
 
 def _without_judgements(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A worker's events without what it may say of proof and recheck: that it was there."""
+    """A worker's events without what it may say of proof and recheck: that it was there, and where the adapter failed."""
     for event in events:
         if event["part"] in ("proof", "recheck"):
-            yield {"part": event["part"]}
+            yield {key: event[key] for key in ("part", "traceback") if key in event}
         else:
             yield {key: value for key, value in event.items() if key != "proof"}
 

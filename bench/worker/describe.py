@@ -15,8 +15,9 @@ from typing import Any
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import NATIVE, Case, Native, variants_of
+from snnbench.adapters.base.complete import NoAdapter
 from snnbench.adapters.base.contract import Adapter
-from snnbench.adapters.base.fingerprint import source_hash
+from snnbench.adapters.base.fingerprint import imported_modules, source_hash
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..status import in_words
@@ -26,10 +27,13 @@ from .task import Inquiry
 
 
 def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
-    """An adapter's name, version and abilities, or the `error` of its import. `refusals` has, by case id, the reason for each
+    """An adapter's name, version and abilities, or the `error` of its import: `no_adapter` if nothing else can become of it.
+    `refusals` has, by case id, the reason for each
     case of the inquiry that it refuses."""
     try:
         adapter = registry.load(reference)
+    except NoAdapter as error:
+        return {"reference": reference, "error": str(error), "no_adapter": True}
     except Exception as error:
         return {"reference": reference, "error": in_words(error)}
     missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
@@ -49,7 +53,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "devices": list(adapter.devices),
         "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
-        "closure": closure_of(adapter.requires),
+        "closure": closure_of(["numpy", *adapter.requires, *imported_modules(reference)]),
         "refusals": {case.id: reason for case in cases if (reason := _refusal(adapter, case))},
     }
 

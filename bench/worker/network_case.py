@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from snnbench.adapters import registry
+from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
@@ -27,6 +28,7 @@ from ..proof.problem import Problem
 from ..proof.stages import problem_of
 from ..status import status_of
 from ..workloads import workload_of
+from .author import from_author
 from .channel import Channel
 from .handover import encode
 from .sandbox import ATTEMPTS
@@ -46,7 +48,7 @@ class Worker:
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         self.task, self.case, self.emit = task, task.case, emit
         self.channel, self.arrays = Channel(job), Path(job["arrays"])
-        self.serving = Serving(self.channel, self.arrays)
+        self.serving = Serving(self.channel, self.arrays, task.reference)
         self.workload = workload_of(task.case)
         self.network = self.workload.network(task.case)
         self.first_block = task.block == 0
@@ -94,10 +96,10 @@ class Worker:
             raise
         except Exception as error:
             status, reason = self._status_of(error, on_error)
-            self._end(name, status, reason, seconds=time.perf_counter() - start)
+            self._end(name, status, reason, seconds=time.perf_counter() - start, **self._where(error, status))
         self.emit({"part": name, "status": "ok", "seconds": time.perf_counter() - start})
 
-    def _end(self, name: str, status: str, reason: str | None, **more: float) -> NoReturn:
+    def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
         self.emit({"part": name, "status": status, "reason": reason, **more})
         raise Ended
 
@@ -105,6 +107,11 @@ class Worker:
         if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
             return "env_error", f"{error.name} is not installed"
         return status_of(error, otherwise, self.case.device)
+
+    def _where(self, error: Exception, status: str) -> dict[str, str]:
+        """For the event of a failure: from which line of the author's file on it came."""
+        failed = status in ("import_error", "build_error", "error")
+        return {"traceback": found} if failed and (found := from_author(error, self.task.reference)) else {}
 
     def _refuse_attempts(self, status: str) -> None:
         """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
@@ -130,7 +137,7 @@ class Worker:
             if reason := adapter.refuses(self.case, self.network):
                 raise Unsupported(reason)
             adapter.prepare(self.case, self.threads)
-            program = adapter.program(self.case, self.network)
+            program = cast(Program, whole(adapter.program(self.case, self.network)))
             program.load(problem.parameters)
         return program, problem, free
 
@@ -177,7 +184,7 @@ class Worker:
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_block:
             self._be_proved(adapter)
-        self._end("first_call", status, reason, seconds=time.perf_counter() - start)
+        self._end("first_call", status, reason, seconds=time.perf_counter() - start, **self._where(error, status))
 
     def _weigh(self, program: Program, phases: Phases) -> None:
         if self.kept is None:
@@ -200,6 +207,7 @@ class Worker:
         self.emit({"part": "proof"})
         request = {"prove": {"backward": self.backward_fits}}
         if not self.serving.until_judged(request, adapter=ProvedAdapter(adapter, self.threads)):
+            self.emit({"part": "proof", "traceback": self.serving.traceback})
             raise Ended
 
     def _time(self, adapter: Adapter, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
@@ -222,7 +230,8 @@ class Worker:
             if "judge" in order:
                 self.emit({"part": "recheck"})
                 request = {"recheck": {"draw": encode(phases.draw, self.arrays), "input_scale": self.input_scale}}
-                self.serving.until_judged(request, **judged, result=samplers[name].result)
+                if not self.serving.until_judged(request, **judged, result=samplers[name].result):
+                    self.emit({"part": "recheck", "traceback": self.serving.traceback})
                 self.channel.answer({})
                 continue
             for sampler in samplers.values():
@@ -261,7 +270,7 @@ class Worker:
 
     def _phase_failed(self, name: str, error: Exception) -> dict[str, Any]:
         status, reason = self._status_of(error, "error")
-        self.emit({"part": name, "status": status, "reason": reason})
+        self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
         return {"failed": status}
 
     def _ceilings(self, program: Program, nonzero: dict[str, float], timed: dict[str, float]) -> None:

@@ -2,12 +2,14 @@
 give. What it says of the outcome itself counts for nothing."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
 
 from ..workloads import workload_of
+from .author import from_author
 from .channel import Channel
 from .handover import Reference, decode, encode
 
@@ -33,19 +35,21 @@ class ProvedAdapter:
         self.adapter.prepare(case, self.threads)
 
     def program(self, case: Case) -> Program:
-        return self.adapter.program(case, workload_of(case).network(case))
+        return cast(Program, whole(self.adapter.program(case, workload_of(case).network(case))))
 
 
 class Serving:
-    """Serves the judge over `channel`; `folder` is where arrays are exchanged."""
+    """Serves the judge over `channel`; `folder` is where arrays are exchanged, `reference` names the adapter. `traceback` is that
+    of the last call that raised."""
 
-    def __init__(self, channel: Channel, folder: Path):
-        self.channel, self.folder = channel, folder
+    def __init__(self, channel: Channel, folder: Path, reference: str):
+        self.channel, self.folder, self.reference = channel, folder, reference
+        self.traceback: str | None = None
 
     def until_judged(self, request: dict[str, Any], **given: Any) -> bool:
         """Ask to be judged, and carry out calls on what is `given`, by names that the judge knows, until it is through. Whether
         all was right."""
-        objects = dict(given)
+        objects, self.traceback = dict(given), None
         self.channel.answer(request)
         while "call" in (order := self.channel.order()):
             for name in order["dropped"]:
@@ -66,5 +70,6 @@ class Serving:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
         except Exception as error:
+            self.traceback = from_author(error, self.reference)
             contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
             return {"raised": [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]}

@@ -62,12 +62,68 @@ def test_check_holds_it_to_the_same_proof(snnbench, stranger):
     assert results["hard"]["status"] == "check_failed" and "resets like `soft`" in results["hard"]["reason"]
 
 
-def test_a_class_that_is_no_adapter_and_one_that_is_not_in_the_file_are_told_so(snnbench):
-    (snnbench.folder / "mine.py").write_text("class Spike:\n    pass\n")
-    ended = snnbench("check", "--adapter", "mine.py:Spike", "--adapter", "mine.py:Mein", "--neuron", "soft")
-    assert ended.exit_code == 3
-    assert "is not a subclass of TorchAdapter" in ended.stdout
-    assert re.search("Mein.*has no attribute|no attribute.*Mein", ended.stdout), ended.stdout
+ADAPTER = "from snnbench.adapters import Adapter, TorchAdapter\nclass Mine({base}):\n    name = 'mine'\n    {more}\n"
+NO_ADAPTERS = {
+    "mine.py:Mein": ("", r"there is no class Mein \(there is Mine\)"),
+    "mine.py:TorchAdapter": ("", "needs a name of letters"),
+    "mine.py:dataclass": ("from dataclasses import dataclass", "is not a subclass of TorchAdapter or JaxAdapter"),
+    "mine.py:Mine": ("requires = 'torch'", r"requires = 'torch' must be a tuple of texts, like \('torch',\)"),
+    "other.py:Mine": ("", "there is no file"),
+    "mine.toml:Mine": ("", "must look like 'file.py:Class' or 'package.module:Class'"),
+    "../folder:Mine": ("", "must look like"),
+    "nobody.has.this:Mine": ("", "there is no module nobody.has.this"),
+}
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "adapters"])
+@pytest.mark.parametrize("reference", NO_ADAPTERS)
+def test_what_is_no_adapter_is_refused_in_one_sentence(snnbench, reference, verb):
+    more, words = NO_ADAPTERS[reference]
+    (snnbench.folder / "mine.py").write_text(ADAPTER.format(base="TorchAdapter", more=more))
+    (snnbench.folder / "mine.toml").touch()
+    config = ["--config", snnbench.config(["torch"])] if verb == "plan" else []
+    ended = snnbench(verb, *config, "--adapter", reference)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert re.search(words, ended.message), ended.message
+
+
+def test_an_adapter_of_its_own_says_which_methods_it_lacks(snnbench):
+    (snnbench.folder / "mine.py").write_text(ADAPTER.format(base="Adapter", more=""))
+    ended = snnbench("check", "--adapter", "mine.py:Mine")
+    assert (ended.exit_code, "does not define prepare, program; subclass TorchAdapter" in ended.message) == (2, True)
+
+
+FAILING = """from snnbench.adapters import TorchAdapter
+
+class Mine(TorchAdapter):
+    name = "mine"
+
+    def neuron(self, spec, features):
+        return self.helper(spec)
+
+    def helper(self, spec):
+        return 1 / 0
+"""
+
+
+def test_an_exception_is_shown_from_the_author_s_file_on(snnbench):
+    (snnbench.folder / "mine.py").write_text(FAILING)
+    frames = [('mine.py", line 7, in neuron', "return self.helper(spec)"), ('mine.py", line 10, in helper', "return 1 / 0")]
+    checked = snnbench("check", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
+    ran = snnbench.run(snnbench.config(["mine"], [snnbench.folder / "mine.py:Mine"], measure="blocks = 2"))
+    record = ran.record("mine") if len(ran.records) == 1 else ran.records[0]
+    for text in (checked.stdout, ran.stderr, record["traceback"]):
+        lines = [line.strip() for line in text.splitlines()]
+        first = next(index for index, line in enumerate(lines) if line.startswith('File "'))
+        shown = [line for line in lines[first:] if set(line) - {"^", "~", " "}][:5]
+        assert [(shown[i].endswith(place), shown[i + 1]) for i, (place, _) in zip((0, 2), frames, strict=True)] == [
+            (True, code) for _, code in frames
+        ]
+        assert shown[4] == "ZeroDivisionError: division by zero"
+        assert text.count("in helper") == 1, "once, however many cases failed by it"
+    assert (checked.exit_code, ran.exit_code, record["status"]) == (3, 3, "build_error")
+    page = (ran.folder / "report.html").read_text()
+    assert "line 10, in helper" in page
 
 
 @pytest.mark.frameworks

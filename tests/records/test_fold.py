@@ -96,9 +96,12 @@ def test_a_case_shows_its_worst_status_and_that_one_s_reason(statuses):
     assert folded["reason"] == f"{folded['status']}!"
 
 
-def test_a_message_cannot_give_orders_to_a_terminal():
-    event = {"part": "build", "status": "build_error", "reason": "\x1b[31mred\x1b[0m \x07and\tplain\nwords"}
-    assert fold([event])["reason"] == "red and\tplain\nwords"
+def test_a_message_cannot_give_orders_to_a_terminal(tmp_path):
+    hostile = "\x1b[31mred\x1b[0m \x07and\tpl\u202eain\x9b1m\nwords\ud800"
+    event = {"part": "build", "status": "build_error", "reason": hostile, "warnings": [hostile], "facts": {hostile: hostile}}
+    (tmp_path / "events").write_text(json.dumps(event) + "\n")
+    folded, harmless = fold(read_events(tmp_path / "events")), "red and\tplain\nwords"
+    assert (folded["reason"], folded["warnings"], folded["facts"]) == (harmless, [harmless], {harmless: harmless})
 
 
 JUNK = [

@@ -31,7 +31,9 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
         "ceilings": {key: max(measured.get(key) or 0 for measured in ceilings) for key in ceilings[0]} if ceilings else {},
         "adapters": sorted(adapters),
         "warnings": list(warnings.items()),
-        "failures": [_failure(row, record, conditions) for row in rows for record in row.records if record.stderr_tail],
+        "failures": [
+            _failure(row, record, conditions) for row in rows for record in row.records if record.stderr_tail or record.traceback
+        ],
     }
 
 
@@ -75,5 +77,5 @@ def _failure(row: Row, record, conditions: Conditions) -> dict:
         "status": record.status,
         "kind": KINDS[record.status],
         "how": ", ".join(filter(None, [record.reason, *how])),
-        "tail": record.stderr_tail,
+        "tail": "\n".join(filter(None, [record.traceback, record.stderr_tail])),
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...experiment.config import Experiment
 from ...records.store import ResultFolder
+from ...texts import anonymous
 
 
 @dataclass
@@ -29,7 +30,7 @@ class ResultSet:
 def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
     """What lies in `folder` besides its records, which began at the times `started`. A file that is no JSON gives a sentence in
     `unreadable`."""
-    contents = ResultSet(folder.path.resolve().name, len(started), max(started, default=""))
+    contents = ResultSet(anonymous(folder.path.resolve().name), len(started), max(started, default=""))
     experiment = [folder.experiment] if folder.experiment.exists() else []
     for path in [*folder.environments, *experiment]:
         try:

@@ -2,8 +2,12 @@
 
 import csv
 import io
+from typing import Any
 
 from ..table import Table
+
+COMPUTED = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""What begins a formula."""
 
 
 def csv_text(table: Table) -> str:
@@ -12,6 +16,12 @@ def csv_text(table: Table) -> str:
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
     for entry in table.entries:  # the writer leaves the cell of None empty
-        words = {name: str(value).lower() for name, value in entry.values.items() if isinstance(value, bool)}
-        writer.writerow(entry.values | words)
+        writer.writerow({name: _cell(value) for name, value in entry.values.items()})
     return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A truth value in small letters; before a text that a spreadsheet would compute, an apostrophe."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}" if isinstance(value, str) and value.lstrip().startswith(COMPUTED) else value

@@ -3,7 +3,9 @@
 import csv
 import io
 
+import pytest
 from support.paths import GOLDEN
+from support.synthetic import record, table_of
 
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
@@ -33,6 +35,19 @@ def test_of_a_native_neuron_nothing_is_said_that_only_an_oracle_knows():
     assert float(native["firing_rate"]) > 0
     names = [metric.name for metric in METRICS]
     assert list(native) == names and len(set(names)) == len(names)
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", " =1", "＝1", "=cmd|' /C calc'!A0"]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_text_is_a_formula_and_numbers_stay_numbers(formula):
+    one = record("torch", "error", formula)
+    one.warnings.append(formula)
+    one.facts.update(spike_mismatch=-0.5, backend="a=b")
+    (row,) = csv.DictReader(io.StringIO(csv_text(table_of([one]))))
+    assert row["reason"] == row["warnings"] == f"'{formula}"
+    assert (row["spike_mismatch"], row["backend"]) == ("-0.5", "a=b")
 
 
 if __name__ == "__main__":

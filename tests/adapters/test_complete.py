@@ -1,0 +1,39 @@
+"""A program written by hand is told which of the harness's methods it lacks."""
+
+import pytest
+
+from snnbench.adapters.base.complete import CAN_BE_LEFT_OUT, whole
+from snnbench.adapters.base.contract import Program
+
+METHODS = [name for name, value in vars(Program).items() if callable(value) and name[0] != "_"]
+
+
+def program(*missing, base=object):
+    methods = {name: lambda self, *_: None for name in METHODS if name not in missing}
+    return type("Handwritten", (base,), {**methods, "device_clock": "process", "holds_borders": True})()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_method_is_missed_by_name(name):
+    assert whole(program()) and whole(program(base=Program))
+    with pytest.raises(TypeError, match=rf"^Handwritten lacks {name}\(.*\) of snnbench.adapters.base.contract.Program$"):
+        whole(program(name))
+    inherits = program(name, base=Program)
+    if name in CAN_BE_LEFT_OUT:
+        assert whole(inherits) is inherits
+    else:
+        with pytest.raises(TypeError, match=rf"lacks {name}\("):
+            whole(inherits)
+
+
+def test_several_are_named_together_and_with_what_they_are_given():
+    with pytest.raises(TypeError, match=r"lacks load\(parameters: .*\), step\(x: .*, upstream: .*\) of"):
+        whole(program("step", "load"))
+
+
+def test_those_of_our_base_classes_are_whole():
+    from snnbench.adapters.base.jax_program import JaxProgram
+    from snnbench.adapters.base.torch_program import TorchProgram
+
+    for one in (TorchProgram, JaxProgram):
+        assert whole(one.__new__(one))
