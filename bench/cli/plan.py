@@ -6,7 +6,7 @@ from snnbench.adapters.base.case import sizes
 
 from .. import units
 from ..machine.facts import machine_facts
-from ..run.done import Done, Left
+from ..run.done import Done, Left, reasons
 from ..run.planning import load_plan
 from .console import new_table, output, print_json
 from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
@@ -43,6 +43,8 @@ def plan(
         table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device, state)
     console = output()
     console.print(table)
+    for sentence in reasons(cases):
+        console.print(sentence, soft_wrap=True, markup=False)
     blocks = counted(measure.blocks, "block") + (f" to {measure.most_blocks}" if measure.most_blocks > measure.blocks else "")
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if ' to ' in blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
@@ -54,5 +56,5 @@ def counted(number: int, noun: str) -> str:
 
 def _entry(left: Left) -> dict[str, Any]:
     planned = left.planned
-    state = {"state": left.state, "reason": planned.reason, "blocks_left": left.blocks}
+    state = {"state": left.state, "reason": planned.reason, "blocks_left": left.blocks, "again": list(left.again)}
     return {"case_id": planned.id, "case": planned.case.as_dict(), **state}

@@ -31,14 +31,14 @@ def run(
     folder.make()
     try:
         with Progress(len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
-            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell)
+            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
     for sentence in changed:
         say(sentence)
     asked = {planned.id for planned in plan.mine}
-    mine = [row for row in results.rows if row.first.case_id in asked]
+    mine = [row for row in results.rows if plan.holds(row.first)]
     console = output()
     print_tables(results.table.of_groups_with(asked), console)
     console.print(f"[bold]report[/] {folder.page}   [bold]table[/] {folder.table}", soft_wrap=True)

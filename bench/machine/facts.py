@@ -13,7 +13,7 @@ from ..cores import usable_cores
 
 def machine_facts() -> dict[str, Any]:
     """CPU, memory in bytes, GPUs and system. `hash` covers what timings depend on, not the kernel's release or a container;
-    `node` is this very machine since it booted."""
+    `node` is this very machine of that kind."""
     facts = {
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
@@ -25,13 +25,17 @@ def machine_facts() -> dict[str, Any]:
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
-    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, "node": _node()}
+    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, "node": _node(container)}
 
 
-def _node() -> str:
-    """This machine and boot, as a hash that tells it from others and nothing else."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    text = f"{platform.node()} {boot.read_text().strip() if boot.exists() else ''}"
+def _node(container: bool) -> str:
+    """This machine, as a hash that tells it from others and nothing else: the same after a reboot, but for containers, whose
+    names and files are those of an image and tell nothing."""
+    places = [Path("/proc/sys/kernel/random/boot_id")]
+    if not container:
+        places.insert(0, Path("/etc/machine-id"))
+    known = (text for place in places if place.is_file() and (text := place.read_text().strip()))
+    text = f"{'' if container else platform.node()} {next(known, '')}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -1,7 +1,7 @@
 """Is this worse than that? Two result sets, or two variants in one: statuses, proofs, memory, and the times of all phases."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -42,6 +42,8 @@ class Comparison:
     names: tuple[str, str] = ("base", "new")
     shift: float | None = None
     canary: float | None = None
+    versions: list[str] = field(default_factory=list)
+    """Frameworks whose version differs between the two."""
     doubts: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -66,9 +68,9 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:
             raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
-    by_key = {_key(row, same_machine): row for row in new}
-    pairs = [(row, by_key[key]) for row in base if (key := _key(row, same_machine)) in by_key]
-    lost = [missing(row) for row in base if _key(row, same_machine) not in by_key]
+    old_by_key, by_key = _newest(base, same_machine), _newest(new, same_machine)
+    pairs = [(row, by_key[key]) for key, row in old_by_key.items() if key in by_key]
+    lost = [missing(row) for key, row in old_by_key.items() if key not in by_key]
     rule = (STORED if same_machine else OTHER_MACHINE).or_factor(factor)
     timed = _timed(pairs)
     sides = side_of([old for old, _ in timed]), side_of([now for _, now in timed])
@@ -77,7 +79,7 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     times.sort(key=lambda pair: order.index(pair.case))
     how = "absolute" if same_machine else "relative"
     comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set")))
-    comparison.findings = lost + comparison.findings
+    comparison.findings, comparison.versions = lost + comparison.findings, _versions(pairs)
     comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
     if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
         comparison.doubts.append(f"most cases took ×{comparison.shift:.2f} of their time, the canary did not")
@@ -97,6 +99,7 @@ def compare_variants(rows: list[Row], base: str, new: str, factor: float | None 
 def compare_with_copies(rows: list[Row], environment: str, factor: float | None = None) -> Comparison:
     """The same of every framework variant, with its copy in another environment as the base (`run --beside`). Raises ConfigError
     if there is none."""
+    rows = [replace(row, case=row.first.typed_case) for row in _newest(rows, True).values()]
     mark = f"@{environment}"
     copies = {name: name.replace(mark, "", 1) for name in _variants(rows) if name.partition(":")[0].endswith(mark)}
     if not copies:
@@ -156,8 +159,19 @@ def _machines(rows: list[Row]) -> set[str]:
     return {row.first.machine["hash"] for row in rows}
 
 
-def _key(row: Row, same_machine: bool) -> tuple[str, str]:
-    return (row.first.case_id, row.first.machine["hash"] if same_machine else "")
+def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Row]:
+    """The newest row of each case, which a set may hold of several versions, by its id and, if that counts, machine."""
+    newest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
+        newest[key] = max(newest.get(key, row), row, key=lambda one: max(record.started_at for record in one.records))
+    return newest
+
+
+def _versions(pairs: Sequence[RowPair]) -> list[str]:
+    """Frameworks whose version is another one now: `snntorch 0.9.4 → 1.0.0`."""
+    known = [(old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now))) for old, now in pairs]
+    return sorted({f"{name} {was or 'unknown'} → {now or 'unknown'}" for name, was, now in known if was != now})
 
 
 def _only_the_cases(shift: float, canary: float | None, rule: Rule) -> bool:

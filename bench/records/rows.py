@@ -1,7 +1,7 @@
 """Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ from snnbench.adapters.base.case import PHASES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
+from .identity import made_of
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Slot
@@ -24,12 +25,15 @@ Group = tuple[Any, ...]
 
 @dataclass
 class Row:
-    """All records of one case on one machine, block by block."""
+    """All records of one case by one adapter, framework and set of packages on one machine in one result set, block by block."""
 
     case: Case
+    """As it is named in this report: where several rows would have one name, the framework's says how they differ."""
     records: list[Record]
     estimates: dict[str, Estimate] = field(default_factory=dict)
     """The published time of each phase that has slots."""
+    machine: str = ""
+    """The hash of its kind and, where several of that kind are in this report, of which one."""
     standing: Standing | None = None
     """None if the row may not be ranked."""
     surely_slower: tuple[str, ...] = ()
@@ -125,7 +129,12 @@ def comparison_group(row: Row) -> Group:
     """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked. Of what is
     proved by looser rules the key says so."""
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT]
-    return (row.first.machine["hash"], row.first.measure["threads"], *network, *row.loosened)
+    return (*machine_of(row.first), row.first.measure["threads"], *network, *row.loosened)
+
+
+def machine_of(record: Record) -> tuple[str, str]:
+    """A kind of machines, and which of that kind; records of before nodes do not say which."""
+    return record.machine["hash"], record.machine.get("node") or ""
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
@@ -137,20 +146,57 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def rows_of(records: list[Record]) -> list[Row]:
-    """One row per case and machine, machine by machine, ranked within its group; of several measurements of a case, the one
-    that was to time most phases counts, and of those the newest."""
+    """One row per case, adapter, framework, packages, machine and set, machine by machine, ranked within its group; of several
+    measurements of that, the one that was to time most phases counts, and of those the newest."""
     rows = []
-    for measured in grouped(records, lambda record: (record.case_id, record.machine["hash"])).values():
+    for measured in grouped(records, _row_of).values():
         versions = grouped(measured, lambda record: record.done_key).values()
         counted = max(versions, key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
         counted.sort(key=lambda record: (record.block, record.started_at))
-        rows.append(Row(counted[0].typed_case, counted))
+        rows.append(Row(counted[0].typed_case, counted, machine=counted[0].machine["hash"]))
+    name_apart(rows)
     groups = list(grouped(rows, comparison_group).values())
     for group in groups:
         _estimate(group)
         _set_floors(group)
     _rank([[row for row in group if row.rankable] for group in groups])
     return sorted(rows, key=_place)
+
+
+def _row_of(record: Record) -> tuple[Any, ...]:
+    return (record.case_id, record.set, *machine_of(record), *made_of(record.adapter, record.environment))
+
+
+ASPECTS: tuple[Callable[[Record], str], ...] = (
+    lambda record: record.adapter.get("version") or "",
+    lambda record: f"environment {record.environment['hash'][:6]}",
+    lambda record: f"image {((record.environment.get('image') or {}).get('digest') or 'none').removeprefix('sha256:')[:6]}",
+    lambda record: f"file {(record.adapter.get('source_sha256') or 'unknown')[:6]}",
+    lambda record: f"set {record.set}",
+)
+"""By what rows of one case and machine may differ, in words, what a reader wants to know most first."""
+
+
+def name_apart(rows: list[Row]) -> None:
+    """Where rows that are compared would have one name, call the framework `snntorch 0.9.4` in all its rows, with as much behind
+    its name as tells them apart. Machines of one kind are told apart too."""
+    for machines in grouped(rows, lambda row: row.machine).values():
+        if len({machine_of(row.first) for row in machines}) > 1:
+            for row in machines:
+                row.machine = "-".join(filter(None, machine_of(row.first)))
+    for same in grouped(rows, lambda row: row.case.framework).values():
+        labels: list[tuple[str, ...]] = [()] * len(same)
+        for aspect in ASPECTS:
+            names = {(comparison_group(row), row.case.framework_variant, label) for row, label in zip(same, labels, strict=True)}
+            if len(names) == len(same):
+                break
+            texts = [aspect(row.first) for row in same]
+            if len({*texts}) > 1:
+                labels = [(*label, text) if text else label for label, text in zip(labels, texts, strict=True)]
+        for row, label in zip(same, labels, strict=True):
+            if label:
+                row.case = replace(row.case, framework=f"{row.case.framework} {', '.join(label)}")
+                del row.axes  # computed of the case before
 
 
 def _phases_to_time(record: Record) -> int:
@@ -186,4 +232,4 @@ def _set_floors(group: list[Row]) -> None:
 def _place(row: Row) -> tuple[Any, ...]:
     names = ("precision", "layers", "neurons", "time_steps", "batch", "input", "bias", "input_grad")
     network = (row.case.device, row.case.workload, row.case.neuron.label(), *(getattr(row.case, name) for name in names))
-    return row.first.machine["hash"], network, row.standing.place if row.standing else 10**6, row.case.framework_variant
+    return machine_of(row.first), network, row.standing.place if row.standing else 10**6, row.case.framework_variant

@@ -39,6 +39,8 @@ def summary(comparison: Comparison) -> Iterator[str]:
         yield f"{count} comparisons of times{chance}"
         base, new = comparison.names
         yield f"{base}: {_side(comparison.base)}; {new}: {_side(comparison.new)}"
+    if comparison.versions:
+        yield "versions: " + ", ".join(comparison.versions)
     if comparison.shift is not None:
         yield f"all cases ×{comparison.shift:.2f}, {_canary(comparison)}"
     if comparison.doubts:

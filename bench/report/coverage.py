@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import Case
 
-from ..records.rows import VARIANT, Row, comparison_group, grouped
+from ..records.rows import VARIANT, Row, comparison_group, grouped, machine_of
 from ..status import RESULTS, RETRIED, STATUSES
 
 
@@ -94,9 +94,9 @@ class Conditions:
     """The comparison groups of some rows, in order, and how to name each by what tells it from the others."""
 
     def __init__(self, rows: list[Row]):
-        by_hash = {row.first.machine["hash"]: row.first.machine for row in rows}
-        self.machines: dict[str, dict[str, Any]] = dict(sorted(by_hash.items()))
-        """Descriptions by hash; machine 1 is the first."""
+        machines = {machine_of(row.first): row.first.machine for row in rows}
+        self.machines: dict[tuple[str, str], dict[str, Any]] = dict(sorted(machines.items()))
+        """Descriptions by kind and node; machine 1 is the first."""
         self.groups = list(grouped(rows, comparison_group).values())
         in_words = [(group, self._in_words(group[0])) for group in self.groups]
         self._parts = {id(row): parts for group, parts in in_words for row in group}
@@ -107,7 +107,7 @@ class Conditions:
         self.fixed = [text for text in same if text is not None]
 
     def _in_words(self, row: Row) -> dict[str, str]:
-        machine = f"machine {list(self.machines).index(row.first.machine['hash']) + 1}"
+        machine = f"machine {list(self.machines).index(machine_of(row.first)) + 1}"
         count = row.first.measure["threads"]
         threads = {0: "all cores", 1: "1 core"}.get(count, f"{count} cores")
         parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}

@@ -229,7 +229,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("warnings", _warnings),
     Metric("version", lambda row: row.first.adapter["version"]),
     Metric("environment", lambda row: row.first.environment["hash"]),
-    _condition("machine", lambda row: row.first.machine["hash"], 190),
+    _condition("machine", lambda row: row.machine, 190),
     Metric("started_at", lambda row: row.first.started_at),
     Metric("case_id", lambda row: row.first.case_id),
     Metric("schema", lambda row: SCHEMA),

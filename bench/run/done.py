@@ -1,13 +1,16 @@
-"""Which records of earlier runs count as done, and what a run still has to do."""
+"""Which records of earlier runs count as done, what a run still has to do, and why it measures something again."""
 
-import hashlib
-import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..experiment.config import Measure
 from ..experiment.order import estimate_seconds
+from ..records.identity import differences, done_key
 from ..records.record import Record
+from ..records.rows import grouped
 from ..records.store import ResultFolder
 from ..status import RETRIED
 from .planning import PlannedCase
@@ -15,12 +18,14 @@ from .planning import PlannedCase
 
 @dataclass(frozen=True)
 class Left:
-    """The work that is left of one planned case: its state in words, blocks to measure, and a guess of the seconds."""
+    """The work that is left of one planned case: its state in words, blocks to measure, a guess of the seconds, and why what was
+    measured before is measured again."""
 
     planned: PlannedCase
     state: str
     blocks: int
     seconds: float
+    again: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,8 @@ class Done:
     machine: dict[str, Any]
 
     def key(self, planned: PlannedCase) -> str:
-        """A hash of measuring settings, adapter files, environment and machine. A record counts only if it has the same."""
-        settings = self.measure.model_dump(exclude={"blocks", "most_blocks"})
-        parts = [settings, planned.adapter.source_sha256, planned.home.hash, self.machine["hash"]]
-        if planned.home.image_digest is not None:
-            parts.append(planned.home.image_digest)
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+        """A hash of settings, framework, packages, adapter files and machine. A record counts only if it has the same."""
+        return done_key(*self._made_of(planned))
 
     def result(self, planned: PlannedCase, block: int) -> Record | None:
         """The record of an earlier run for this case and block, with the same key. A failure is no result: it is tried again."""
@@ -51,4 +52,28 @@ class Done:
         without_times = results[0] is not None and results[0].status != "ok"
         blocks = 0 if planned.status or without_times else results.count(None)
         seconds = estimate_seconds(planned.case, blocks, self.measure.seconds_of_slots) if blocks else 0.0
-        return Left(planned, planned.status or ("to do" if blocks else "done"), blocks, seconds)
+        again = tuple(self._again(planned)) if blocks else ()
+        return Left(planned, planned.status or ("to do" if blocks else "done"), blocks, seconds, again)
+
+    def _again(self, planned: PlannedCase) -> Iterable[str]:
+        earlier = self._earlier.get(planned.id, [])
+        if failures := {one.status for one in earlier if one.done_key == self.key(planned)} & {*RETRIED}:
+            return [f"it ended with {status}" for status in sorted(failures)]
+        if not earlier or any(one.done_key == self.key(planned) for one in earlier):
+            return []
+        newest = max(earlier, key=lambda record: record.started_at)
+        return [*differences(newest, *self._made_of(planned))] or ["its record is of another version of snnbench"]
+
+    @cached_property
+    def _earlier(self) -> dict[str, list[Record]]:
+        """All records of the folder, by their cases."""
+        return grouped(self.folder.read_records()[0], lambda record: record.case_id)
+
+    def _made_of(self, planned: PlannedCase) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+        return self.measure.model_dump(), planned.adapter.recorded, planned.home.facts, self.machine
+
+
+def reasons(cases: Iterable[Left]) -> list[str]:
+    """Why cases are measured again, a line each, with the number of cases that it is about."""
+    counts = Counter(reason for left in cases for reason in left.again)
+    return [f"measured again: {reason} ({count} case{'s' * (count > 1)})" for reason, count in counts.items()]

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from snnbench.adapters.base.case import Case
 
@@ -16,6 +18,8 @@ from ..experiment.grid import expand, points, select
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
+from ..records.identity import made_of
+from ..records.record import Record
 from ..records.store import ResultFolder
 from ..worker.task import Inquiry, Task
 
@@ -62,6 +66,14 @@ class Plan:
     executor: Executor
     selected: bool
     left_out: list[str]
+
+    def holds(self, record: Record) -> bool:
+        """Whether a record is of a case of this shard as it is planned: by the same adapter, framework and packages."""
+        return (record.case_id, made_of(record.adapter, record.environment)) in self._made
+
+    @cached_property
+    def _made(self) -> set[tuple[Any, ...]]:
+        return {(planned.id, made_of(planned.adapter.recorded, planned.home.facts)) for planned in self.mine}
 
     def folder(self, out: Path | None) -> ResultFolder:
         """Where results go: `out`, or a folder named for the experiment and the shard."""

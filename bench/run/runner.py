@@ -13,7 +13,6 @@ from .. import __version__
 from ..executors.surroundings import worker_environment
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
-from ..files import write_atomically
 from ..machine.facts import machine_facts
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
@@ -21,7 +20,7 @@ from ..records.record import Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
 from .block import Block, Ended
-from .done import Done
+from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
 from .planning import Plan, PlannedCase
@@ -42,21 +41,30 @@ class Finished:
 
 
 def execute(
-    plan: Plan, folder: ResultFolder, fresh: bool, show: Callable[[Finished], None], tell: Callable[[str], None]
+    plan: Plan,
+    folder: ResultFolder,
+    fresh: bool,
+    show: Callable[[Finished], None],
+    tell: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> tuple[Results, bool, list[str]]:
     """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
-    case, `tell` with words on what happens between. With `fresh`, cases that are done are measured again. Returns everything that
-    the folder holds then, whether the run was interrupted, and a sentence for every record that somebody else changed meanwhile
-    and that is written again as it was. Raises ConfigError if another run is writing there."""
+    case, `tell` with words on what happens between, `say` with sentences on what is measured again. With `fresh`, cases that are
+    done are measured again. Returns everything that the folder holds then, whether the run was interrupted, and a sentence for
+    every record that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
+    writing there."""
     with folder.locked():
-        write_atomically(folder.experiment, plan.experiment.model_dump_json(indent=1) + "\n")
+        folder.write_experiment(plan.experiment.model_dump(mode="json"))
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)
         folder.remember_records()
         interrupted = False
         try:
-            for finished in Runner(plan, folder, fresh, tell).run():
+            runner = Runner(plan, folder, fresh, tell)
+            for sentence in [] if fresh else reasons(map(runner.done.left, plan.mine)):
+                say(sentence)
+            for finished in runner.run():
                 show(finished)
         except KeyboardInterrupt:
             interrupted = True
@@ -108,8 +116,9 @@ class Runner:
         """How many blocks this group needs, by the spread of the first ones, and may have. Native neurons are not compared."""
         if group[0].case.native:
             return self.measure.blocks
-        ids = {planned.id for planned in self._left(group)}
-        first = [one for one in self.folder.read_records()[0] if one.case_id in ids and one.block < self.measure.blocks]
+        keys = {(planned.id, self.done.key(planned)) for planned in self._left(group)}
+        records = [one for one in self.folder.read_records()[0] if (one.case_id, one.done_key) in keys]
+        first = [one for one in records if one.block < self.measure.blocks]
         return max(self.measure.blocks, blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks))
 
     def _block(self, group: list[PlannedCase], block: int, first: int) -> Iterator[Finished]:
@@ -122,6 +131,7 @@ class Runner:
         missing = [planned for planned in group if planned.id not in kept]
         together = [planned for planned in group if planned.id in kept and kept[planned.id].live_set]
         notes = {planned.id: self.folder.set_aside(planned.id, block, self.done.key(planned)) for planned in missing}
+        notes |= {planned.id: f"{full_name(planned.case)} is measured again, beside who joins it" for planned in together}
         for record in self._measured(missing, together, block):
             kept.pop(record.case_id, None)
             yield self._finished(record, False, first, notes.get(record.case_id))
@@ -165,7 +175,7 @@ class Runner:
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
         refuse_impossible(folded, outcome.events, planned, self.machine["hash"], threads)
-        adapter, home, key = planned.adapter, planned.home, self.done.key(planned)
+        home, key = planned.home, self.done.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
         parts = (part for name, part in folded.get("parts", {}).items() if name != "recheck")  # which was ordered
@@ -182,8 +192,8 @@ class Runner:
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
-            adapter={name: getattr(adapter, name) for name in ("name", "version", "reference", "source_sha256", "closure")},
-            environment={**{key: fact for key, fact in home.facts.items() if key != "packages"}, "variables": variables},
+            adapter=planned.adapter.recorded,
+            environment={**{name: fact for name, fact in home.facts.items() if name != "packages"}, "variables": variables},
             machine=self.machine,
             measure=self.measure.model_dump(),
             monitor={**ended.monitor, "null_s": self.launcher.null_s.get(home.executor)},

@@ -1,5 +1,6 @@
 """Which records count as done, and what is left of a plan. That a run goes by it is shown in end_to_end/test_resume.py."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,14 +11,14 @@ from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Measure
 from snnbench.records.store import ResultFolder
-from snnbench.run.done import Done
+from snnbench.run.done import Done, reasons
 from snnbench.run.planning import PlannedCase
 from snnbench.status import RETRIED, STATUSES
 
-FACTS = {"name": "default", "hash": "e", "devices": ["cpu"]}
+FACTS = {"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]}
 PLANNED = PlannedCase(
     synthetic.record().typed_case,
-    AdapterInfo("a:B", "torch", source_sha256="c" * 64),
+    AdapterInfo("a:B", "torch", version="2.13.0", source_sha256="c" * 64, closure={"numpy": "2.1", "torch": "2.13.0"}),
     Home(FACTS, LocalExecutor()),
 )
 MEASURE = Measure(blocks=3)
@@ -36,7 +37,8 @@ def write(folder, *statuses):
     """Records of the first blocks, as the run that PLANNED and MEASURE describe would write them."""
     key = done_in(folder).key(PLANNED)
     for block, status in enumerate(statuses):
-        folder.write_record(synthetic.record(status=status, block=block).model_copy(update={"done_key": key}))
+        made_of = {"adapter": PLANNED.adapter.recorded, "environment": FACTS, "measure": MEASURE.model_dump()}
+        folder.write_record(synthetic.record(status=status, block=block).model_copy(update={"done_key": key, **made_of}))
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -72,7 +74,9 @@ def test_of_a_case_that_cannot_run_nothing_is_left(folder):
 OTHERS = {
     "another way of measuring": (PLANNED, Measure(blocks=3, passes=9), "m1"),
     "another adapter file": (replace(PLANNED, adapter=replace(PLANNED.adapter, source_sha256="d" * 64)), MEASURE, "m1"),
-    "other packages": (replace(PLANNED, home=Home({**FACTS, "hash": "f"}, LocalExecutor())), MEASURE, "m1"),
+    "other packages below it": (replace(PLANNED, adapter=replace(PLANNED.adapter, closure={"torch": "2.14.0"})), MEASURE, "m1"),
+    "another version": (replace(PLANNED, adapter=replace(PLANNED.adapter, version="2.14.0")), MEASURE, "m1"),
+    "another Python": (replace(PLANNED, home=Home({**FACTS, "python": "CPython 3.12.1"}, LocalExecutor())), MEASURE, "m1"),
     "an image": (replace(PLANNED, home=Home({**FACTS, "image": {"digest": "i"}}, LocalExecutor())), MEASURE, "m1"),
     "another machine": (PLANNED, MEASURE, "m2"),
 }
@@ -84,3 +88,49 @@ def test_what_differs_is_measured_again(folder, what):
     planned, measure, machine = OTHERS[what]
     assert done_in(folder, measure, machine).left(planned).blocks == 3
     assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).blocks == 1, "more blocks measure only the new ones"
+
+
+def test_a_package_that_the_framework_does_not_rest_on_changes_nothing(folder):
+    write(folder, "ok", "ok", "ok")
+    more = replace(PLANNED, home=Home({**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()))
+    assert done_in(folder).left(more).state == "done"
+
+
+WHY = {
+    "another way of measuring": ("passes 10 → 9",),
+    "another adapter file": ("its file, or what that imports, has changed",),
+    "other packages below it": ("numpy 2.1 → none, torch 2.13.0 → 2.14.0",),
+    "another version": ("torch 2.13.0 → 2.14.0",),
+    "another Python": ("CPython 3.11.7 → CPython 3.12.1",),
+    "an image": ("another container image",),
+    "another machine": ("another machine",),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_it_is_said_why_something_is_measured_again(folder, what):
+    write(folder, "ok", "ok", "ok")
+    planned, measure, machine = OTHERS[what]
+    left = done_in(folder, measure, machine).left(planned)
+    assert left.again == WHY[what]
+    assert reasons([left, left]) == [f"measured again: {WHY[what][0]} (2 cases)"]
+
+
+def test_a_failure_says_how_it_ended_and_what_is_new_or_done_says_nothing(folder):
+    assert done_in(folder).left(PLANNED).again == ()
+    write(folder, "ok", "crash", "ok")
+    assert done_in(folder).left(PLANNED).again == ("it ended with crash",)
+    write(folder, "ok", "ok", "ok")
+    assert done_in(folder).left(PLANNED).again == ()
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).again == (), "more blocks are nothing again"
+
+
+def test_a_record_of_before_there_were_closures_says_that(folder):
+    write(folder, "ok")
+    (path,) = folder.records.iterdir()
+    old = json.loads(path.read_text())
+    del old["adapter"]["closure"]
+    path.write_text(json.dumps({**old, "done_key": "0" * 12}))
+    path.rename(path.with_name(path.name.replace(old["done_key"], "0" * 12)))
+    left = done_in(ResultFolder(folder.path)).left(PLANNED)
+    assert left.again == ("its record does not say on which packages it rests",)

@@ -1,0 +1,77 @@
+"""What a measurement was made of: framework, packages, adapter, machine and settings. A record counts as done, and belongs to a
+row, by this; what differs between two is why the second was measured."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from .. import units
+from .record import Record
+
+Facts = Mapping[str, Any]
+MOST_PACKAGES = 3
+"""That are named where many differ."""
+IN_WORDS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("slot", "budget", "timeout"), lambda value: f"{1000 * value:g} ms" if value < 1 else f"{value:g} s"),
+    "host_memory": units.size,
+    "phases": ", ".join,
+}
+"""Settings whose numbers have units."""
+
+
+def made_of(adapter: Facts, environment: Facts) -> tuple[str | None, str | None, str, str | None]:
+    """Version and adapter files; Python with the packages that the framework rests on, as JSON; and the image. Records of before
+    there were closures are told apart by all packages of their environment."""
+    packages = adapter.get("closure") or environment["hash"]
+    rests_on = json.dumps([environment.get("python"), packages], sort_keys=True)
+    return adapter.get("version"), adapter.get("source_sha256"), rests_on, (environment.get("image") or {}).get("digest")
+
+
+def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> str:
+    """A hash of all of it. More blocks are no other way of measuring."""
+    parts = [_settings(measure), *made_of(adapter, environment), machine["hash"]]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def differences(was: Record, measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> Iterator[str]:
+    """What differs from that of a record, in words: `torch 2.13.0 → 2.14.0`."""
+    old, new = made_of(was.adapter, was.environment), made_of(adapter, environment)
+    packages = list(_packages(was.adapter.get("closure") or {}, adapter.get("closure") or {}))
+    if old[0] != new[0] and not any(text.endswith(f" {old[0]} → {new[0]}") for text in packages):
+        yield _changed(str(adapter["name"]), old[0], new[0])
+    if packages and was.adapter.get("closure"):
+        more = len(packages) - MOST_PACKAGES
+        yield ", ".join(packages[:MOST_PACKAGES]) + (f" and {more} more package{'s' * (more > 1)}" if more > 0 else "")
+    elif packages:
+        yield "its record does not say on which packages it rests"
+    if was.environment.get("python") != environment.get("python"):
+        yield f"{was.environment.get('python')} → {environment.get('python')}"
+    if old[1] != new[1]:
+        yield "its file, or what that imports, has changed"
+    if old[3] != new[3]:
+        yield "another container image"
+    if was.machine.get("hash") != machine["hash"]:
+        yield "another machine"
+    before, now = _settings(was.measure), _settings(measure)
+    for name in dict.fromkeys([*before, *now]):
+        if before.get(name) != now.get(name):
+            yield _changed(name, *(_in_words(name, settings.get(name)) for settings in (before, now)))
+
+
+def _settings(measure: Facts) -> dict[str, Any]:
+    return {name: value for name, value in measure.items() if name not in ("blocks", "most_blocks")}
+
+
+def _packages(old: Facts, new: Facts) -> Iterator[str]:
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            yield _changed(name, old.get(name), new.get(name))
+
+
+def _changed(name: str, old: str | None, new: str | None) -> str:
+    return f"{name} {old or 'none'} → {new or 'none'}"
+
+
+def _in_words(name: str, value: Any) -> str:
+    return "none" if value is None else IN_WORDS.get(name, str)(value)

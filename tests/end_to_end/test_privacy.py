@@ -1,0 +1,61 @@
+"""What a run leaves can be shown to anybody: it says nothing of whose machine it was, and steers no terminal."""
+
+import re
+import shutil
+
+import pytest
+from platformdirs import user_cache_path
+from support.paths import FAULTY
+
+USER = "alice-of-the-lab"
+ADAPTERS = {"tells": "Tells", "tells-why": "TellsWhy", "tells-late": "TellsLate", "tells-at-once": "TellsAtOnce"}
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+SECRETS = {"TORCH_HUB_TOKEN": "hunter2", "CUDA_SECRET": "hunter3", "HF_TOKEN": "hunter4"}
+
+
+@pytest.fixture(scope="module")
+def told(snnbench_module):
+    """A run in somebody's home folder, with adapters that lie there and tell everything; and its output."""
+    home = snnbench_module.folder / "home" / USER
+    (home / "adapters").mkdir(parents=True)
+    for name in ("telling.py", "numpy_network.py"):
+        shutil.copy(FAULTY / name, home / "adapters" / name)
+    cache = {"SNNBENCH_CACHE": str(user_cache_path("snnbench"))}
+    own = {"HOME": str(home), "USER": USER, "XLA_FLAGS": f"--xla_dump_to={home}/dump", **SECRETS, **cache}
+    snnbench_module.environment |= own
+    config = snnbench_module.config([*ADAPTERS], [f"{home}/adapters/telling.py:{name}" for name in ADAPTERS.values()])
+    return snnbench_module.run(config, out=home / "results" / USER), str(home)
+
+
+def test_no_file_names_home_or_user_or_a_secret(told):
+    ended, home = told
+    files = [path for path in ended.folder.rglob("*") if path.is_file() and path.suffix != ".npz"]
+    assert {path.name for path in files} >= {"experiment.json", "planned.json", "results.csv", "report.html"}
+    for path in files:
+        text = path.read_text()
+        for word in (home, USER, *SECRETS, *SECRETS.values()):
+            assert word not in text, (path, word, text[max(text.find(word) - 200, 0) : text.find(word) + 100])
+
+
+def test_what_they_told_is_there_all_the_same(told):
+    records = {record["case"]["framework"]: record for record in told[0].records}
+    assert {name: record["status"] for name, record in records.items()} == {
+        "tells": "ok",
+        "tells-why": "unsupported",
+        "tells-late": "error",
+        "tells-at-once": "crash",
+    }
+    assert records["tells"]["warnings"][0] == records["tells"]["facts"]["output_dtype"] == "~/secret of USER"
+    assert records["tells-why"]["reason"] == "~/secret of USER"
+    assert "ValueError: ~/secret of USER" in records["tells-late"]["reason"]
+    assert "~/adapters/telling.py" in records["tells-late"]["traceback"]
+    assert "~ USER" in records["tells-at-once"]["stderr_tail"]
+    assert records["tells"]["adapter"]["reference"] == "~/adapters/telling.py:Tells"
+    assert records["tells"]["environment"]["variables"]["XLA_FLAGS"] == "--xla_dump_to=~/dump"
+
+
+def test_no_terminal_is_steered(told, snnbench_module):
+    ended, _ = told
+    reported = snnbench_module("report", ended.folder)
+    for text in (ended.stdout, ended.stderr, reported.stdout, (ended.folder / "results.csv").read_text()):
+        assert not STEERING.search(text), STEERING.search(text)
