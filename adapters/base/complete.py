@@ -35,13 +35,7 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
 
 def whole(program: Any) -> Any:
     """`program` if it has everything of Program. Raises TypeError, which names what it lacks."""
-    lacking = [
-        f"{name}{inspect.signature(wanted)}".replace("(self, ", "(").replace("(self)", "()").partition(" -> ")[0]
-        if inspect.isfunction(wanted)
-        else name
-        for name, wanted in vars(Program).items()
-        if name[0] != "_" and _lacks(program, name, wanted)
-    ]
+    lacking = [_spelled(name, it) for name, it in vars(Program).items() if name[0] != "_" and _lacks(program, name, it)]
     if lacking:
         raise TypeError(f"{type(program).__name__} lacks {', '.join(lacking)} of snnbench.adapters.base.contract.Program")
     return program
@@ -52,3 +46,8 @@ def _lacks(program: Any, name: str, wanted: Any) -> bool:
     if inspect.isfunction(wanted):
         return not callable(found) or (found is wanted and name not in CAN_BE_LEFT_OUT)
     return found is None
+
+
+def _spelled(name: str, wanted: Any) -> str:
+    """`step(x, upstream)`, or the name of what is no method."""
+    return f"{name}({', '.join([*inspect.signature(wanted).parameters][1:])})" if inspect.isfunction(wanted) else name

@@ -1,9 +1,11 @@
 """What a framework rests on: the installed distributions of its modules and, step by step, those that these need."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 
 BEHIND_NAME = re.compile(r"[^A-Za-z0-9._-]")
 """What follows the name in a requirement."""
@@ -29,12 +31,19 @@ def closure_of(modules: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _owners() -> Mapping[str, list[str]]:
-    """The distributions of each module; looking into all of them takes a while."""
-    return packages_distributions()
+    """The distributions of each module; looking into all of them takes a while. One whose files are damaged owns nothing."""
+    owners = defaultdict[str, list[str]](list)
+    for package in distributions():
+        with suppress(Exception):
+            modules = (package.read_text("top_level.txt") or "").split()
+            for module in modules or {path.parts[0].partition(".")[0] for path in package.files or () if path.suffix == ".py"}:
+                owners[module].append(package.metadata["Name"])
+    return owners
 
 
 def _installed(name: str) -> Distribution | None:
     try:
-        return distribution(name)
+        found = distribution(name)
     except (PackageNotFoundError, ValueError):
         return None
+    return found if found.metadata["Name"] and found.version else None

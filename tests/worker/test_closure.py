@@ -24,6 +24,8 @@ def installed(tmp_path, monkeypatch):
     make("B_b", "b", ["a"])
     make("c", "c")
     make("odd", "odd_module")
+    make("damaged", "whole", ["a"])
+    (tmp_path / "damaged-1.1.dist-info" / "RECORD").write_text("\n\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     closure._owners.cache_clear()
     yield
@@ -33,7 +35,7 @@ def installed(tmp_path, monkeypatch):
 def test_it_follows_requirements_round_and_leaves_out_extras_and_what_is_not_there(installed):
     assert closure_of(["a"]) == {"a": "1.3", "b-b": "1.1"}
     assert list(closure_of(["odd_module.part", "c", "a"])) == ["a", "b-b", "c", "odd"]
-    assert closure_of(["nobody"]) == {}
+    assert closure_of(["nobody"]) == closure_of(["whole"]) == {}
 
 
 def test_a_real_framework():
