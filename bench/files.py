@@ -1,31 +1,87 @@
-"""Files that appear whole or not at all, and locks that the kernel frees however a process dies."""
+"""Files that appear whole or not at all, folders that a command makes for itself, and locks that the kernel frees."""
 
 import os
+import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+PREFIX, MARKER = "snnbench-scratch-", "CACHEDIR.TAG"
+TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by snnbench for one command, which removes it: https://bford.info/cachedir/\n"
+"""What the marker holds, by which backups know that they need not keep the folder."""
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part."""
+
+def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:
+    """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part. It is written
+    in the folder `through` first, if that is on the same disk. An OSError names `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with naming(path):
+        elsewhere = through is None or not through.is_dir() or through.stat().st_dev != path.parent.stat().st_dev
+        temporary = Path(path.parent if through is None or elsewhere else through, f".snnbench-{secrets.token_hex(8)}.tmp")
+        try:
+            with open(temporary, "xb") as stream:
+                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the operating system in the block say that they are about `path`: of a full disk they name nothing."""
     try:
-        with open(temporary, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+@contextmanager
+def own_folder(parent: Path) -> Iterator[Path]:
+    """A new folder below `parent`, for this command alone, removed with all that is in it when the block ends. Those that killed
+    commands left in `parent` are removed first: folders of this user with our marker whose lock nobody holds. Links are not
+    followed."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError, Timeout):
+            if _is_ours(left):
+                with FileLock(left / "lock", timeout=0):
+                    _remove(left)
+    with naming(parent):
+        own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent.resolve()))
     try:
-        os.fsync(folder)
+        with FileLock(own / "lock", timeout=0):  # held before the marker is there: nobody takes it for a leftover
+            with naming(own):
+                (own / MARKER).write_text(TAG)
+                (own / "files").mkdir()
+            yield own / "files"
     finally:
-        os.close(folder)
+        _remove(own)
+
+
+def _is_ours(folder: Path) -> bool:
+    marker = folder / MARKER
+    if folder.is_symlink() or marker.is_symlink() or not marker.is_file() or folder.stat().st_uid != os.getuid():
+        return False
+    return marker.stat().st_size == len(TAG) and marker.read_text() == TAG
+
+
+def _remove(own: Path) -> None:
+    """The marker goes last: what a kill leaves must still be known as ours."""
+    for folder in (own / "files", own):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -17,7 +17,12 @@ RETRIED = ("env_error", "import_error", "build_error", "crash", "error", "interr
 """Statuses that a resumed run tries again."""
 
 _GPU_MEMORY = ("CUDA out of memory", "out of memory on device", "CUBLAS_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation")
-_HOST_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate")
+_HOST_MEMORY = (
+    "can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate",
+    "Memory allocation still failed", "cannot allocate memory for thread-local data", "out of memory allocating",
+    "LLVM ERROR: out of memory",
+)  # fmt: skip
+NO_SPACE = "No space left on device"
 
 
 def declared(error: BaseException) -> str | None:

@@ -1,31 +1,58 @@
 """The command line: one file per verb, no logic in it."""
 
+import errno
 import io
+import os
 import signal
 import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from .exit_codes import INTERNAL, INTERRUPTED, USAGE
+
+ADVICE = {errno.ENOSPC: "; make room there", errno.EDQUOT: "; make room there", errno.ENAMETOOLONG: "; choose a shorter name"}
 
 
 def main() -> None:
-    """Entry point of the process: signals and streams, then the command."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Entry point of the process: signals and streams, then the command. SIGTERM is taken for Ctrl-C."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as of what a shell starts in the background
+    signals = [signal.SIGTERM] if ignored else [signal.SIGINT, signal.SIGTERM]
+
+    def handle(handler: Callable[[int, FrameType | None], Any]) -> None:
+        for each in signals:
+            signal.signal(each, handler)
+
+    handle(_leave)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? instead of nothing
-    run_command()
+    try:
+        run_command(imported=lambda: handle(signal.default_int_handler))
+    finally:
+        handle(_leave)
 
 
-def run_command(arguments: list[str] | None = None) -> None:
-    """Run one verb with `arguments`, by default those of the process. Raises SystemExit with the exit code.
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: there is nothing to finish while the command is imported, nor when it has ended. An exception would show where
+    it was raised, or get lost in an import."""
+    os.write(2, b"snnbench: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def run_command(arguments: list[str] | None = None, imported: Callable[[], None] = lambda: None) -> None:
+    """Run one verb with `arguments`, by default those of the process. `imported` is called before the verb begins. Raises
+    SystemExit with the exit code.
 
     A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
     """
-    from .exit_codes import INTERNAL, INTERRUPTED, USAGE
+    from ..mistakes import ConfigError
+    from ..texts import clean
 
     try:
-        from ..mistakes import ConfigError
-        from ..texts import clean
         from .app import app
 
+        imported()
         app(arguments, prog_name="snnbench")
     except KeyboardInterrupt:
         print("snnbench: interrupted", file=sys.stderr)
@@ -35,5 +62,5 @@ def run_command(arguments: list[str] | None = None) -> None:
         sys.exit(USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        print(f"snnbench: {error.strerror or error}{where}", file=sys.stderr)
-        sys.exit(INTERNAL)
+        print(clean(f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}"), file=sys.stderr)
+        sys.exit(USAGE if error.errno == errno.ENAMETOOLONG else INTERNAL)

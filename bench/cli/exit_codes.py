@@ -1,13 +1,17 @@
 """What the exit status of the command line means; documented in the README, relied on by CI."""
 
-from ..records.rows import Row
-from ..status import RETRIED
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..records.rows import Row
 
 FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
 
 
-def of_rows(rows: list[Row]) -> int:
+def of_rows(rows: "list[Row]") -> int:
     """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
+    from ..status import RETRIED  # late: the numbers must be there before anything that takes a while to import
+
     statuses = {record.status for row in rows for record in row.records}
     if statuses & {"check_failed", "implausible"}:
         return REJECTED

@@ -30,7 +30,8 @@ def merge(
     if not results.rows:
         say(f"{', '.join(map(str, folders))}: no records there")
         raise typer.Exit(exit_codes.NOTHING)
-    write_report(out, merged.name, results)
+    with whole.writing():
+        write_report(whole, merged.name, results)
     console = output()
     print_tables(results.table, console)
     console.print(f"[bold]report[/] {whole.page}   [bold]table[/] {whole.table}", soft_wrap=True)

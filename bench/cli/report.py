@@ -64,15 +64,15 @@ def report(
         print(json.dumps({"rows": [entry.values for entry in results.table.entries]}, indent=1, default=str))
     else:
         theirs = read_published(published) if published else []
-        target = out or folders[0]
-        ResultFolder(target).make()
-        write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
-        console = output()
-        print_tables(results.table, console)
-        console.print(f"[bold]report[/] {ResultFolder(target).page}", highlight=False, soft_wrap=True)
-        if plots:
-            count = sum(1 for _ in write_plots(target / "plots", results, theirs))
-            console.print(f"[bold]plots[/] {target / 'plots'} ({count} files)", highlight=False, soft_wrap=True)
+        target, console = ResultFolder(out or folders[0]), output()
+        target.make()
+        with target.writing():
+            write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
+            print_tables(results.table, console)
+            console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
+            if plots:
+                count = sum(1 for _ in write_plots(target, results, theirs))
+                console.print(f"[bold]plots[/] {target.plots} ({count} files)", highlight=False, soft_wrap=True)
 
 
 def _check_baseline(baseline: str, results: Results) -> None:

@@ -1,19 +1,19 @@
 """The virtual environments of frameworks that cannot live beside the others: which there are, and what state they are in.
 
 An environment is a folder with the marker `snnbench.json`, which is written last; a folder without it is not used. Beside
-the marker, `snnbench-steps.json` holds the steps that are finished. `install.py` and `create.py` make environments.
+the marker, `snnbench-steps.json` holds the steps that are finished; a folder that has neither is not ours, and left alone.
+`install.py` and `create.py` make environments.
 """
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import exclusive
+from ..files import exclusive, own_folder
 from ..mistakes import ConfigError, nearest
 from . import requirements
 from .link import locations
@@ -53,7 +53,7 @@ class Environment:
         if not self.folder.exists():
             return "not created", None
         marker = read_json(self.folder / MARKER)
-        if marker is None:
+        if not isinstance(marker, dict):
             return "unfinished", "its making was interrupted or failed"
         if not self.python.exists():
             return "broken", f"its Python, {self.python}, is gone"
@@ -89,30 +89,31 @@ def named(name: str) -> Environment:
 
 
 def remove(environment: Environment) -> bool:
-    """Delete an environment; False if there was none. Raises ConfigError if it is being made."""
+    """Delete an environment; False if there was none. Raises ConfigError if it is being made, or not one of ours."""
     if not environment.folder.exists():
         return False
     with locked(environment):
         discard(environment)
-    with suppress(OSError):
-        environment.folder.parent.rmdir()
     return True
 
 
 def discard(environment: Environment) -> None:
-    """Delete the folder, which must be locked. The marker goes first: a kill must not leave a part that seems whole."""
-    for name in (MARKER, FINISHED):
-        (environment.folder / name).unlink(missing_ok=True)
-    shutil.rmtree(environment.folder)
+    """Delete the folder, which must be locked. It vanishes at once: a kill must not leave a part of it."""
+    with own_folder(environment.folder.parent) as scratch:
+        environment.folder.rename(scratch / environment.name)
 
 
 @contextmanager
 def locked(environment: Environment) -> Iterator[None]:
-    """Keep other commands from making or removing it. Raises ConfigError if one is at it."""
+    """Keep other commands from making or removing it. Raises ConfigError if one is at it, or where the folder is not ours."""
     lock = environment.folder.with_name(f".{environment.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(lock, ConfigError(f"{environment.folder}: another snnbench is making or removing it; wait for it")):
+        folder, advice = environment.folder, "move it away, or choose another folder in SNNBENCH_ENVIRONMENTS"
         try:
+            empty = not folder.exists() or not any(folder.iterdir())
+            if folder.is_symlink() or not (empty or any((folder / name).is_file() for name in (MARKER, FINISHED))):
+                raise ConfigError(f"{folder}: is no environment that snnbench made; {advice}")
             yield
         finally:
             if not environment.folder.exists():
@@ -123,5 +124,5 @@ def read_json(path: Path) -> Any:
     """The content of one of our own files; None if it is not there or not whole."""
     try:
         return json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

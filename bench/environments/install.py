@@ -5,7 +5,6 @@ checks that those are copied.
 """
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,8 +35,9 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
     recipe, folder = environment.recipe, environment.folder
     finished = read_json(folder / FINISHED)
     count = len(recipe.steps) + 1
-    if finished is None or finished != recipe.keys[: len(finished)] or not environment.python.exists():
-        shutil.rmtree(folder, ignore_errors=True)
+    if not isinstance(finished, list) or finished != recipe.keys[: len(finished)] or not environment.python.exists():
+        if folder.exists() and any(folder.iterdir()):
+            discard(environment)
         yield from _do("python", 1, count, partial(_make_venv, environment))
         finished = []
         write_atomically(folder / FINISHED, json.dumps(finished))
@@ -64,6 +64,8 @@ def _do(name: str, number: int, count: int, work: Callable[[], Iterator[str]]) -
 
 
 def _make_venv(environment: Environment) -> Iterator[str]:
-    """Without pip: snnbench's own installs the packages, and making one takes seconds."""
+    """Without pip: snnbench's own installs the packages, and making one takes seconds. First of all the folder is marked."""
+    environment.folder.mkdir(parents=True, exist_ok=True)
+    (environment.folder / FINISHED).touch()
     EnvBuilder(symlinks=True).create(environment.folder)
     return iter(())

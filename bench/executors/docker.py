@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +12,13 @@ from typing import Any
 from docker.errors import ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
+from snnbench.adapters.base.fingerprint import files_of
+
 from ..cores import usable_cores
 from ..experiment.config import Experiment
 from ..mistakes import ConfigError
 from .docker_engine import FAILURES, OWNER, Engine, in_short
-from .executor import CannotStart, Ending, OwnEnvironment, readable_after
+from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
 from .local import kernel_kills
 
 ENVIRONMENTS = "/opt/environments"
@@ -37,7 +39,7 @@ class Image:
 @dataclass(frozen=True)
 class DockerExecutor:
     """The executor `docker`: each worker in a container of its own, on `cores`, with at most `pids` processes. `reads` are
-    folders of the user's adapter files; folders have the same names inside and outside. `gpus`: whether workers that may see
+    files and folders of the user's adapters; they have the same names inside and outside. `gpus`: whether workers that may see
     GPUs are given them; an engine that cannot do so refuses to start them."""
 
     engine: Engine
@@ -49,13 +51,11 @@ class DockerExecutor:
     python: str = "python"
     parent: None = None
 
-    def start(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
-    ) -> "DockerWorker":
+    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> "DockerWorker":
         try:
             container = self._container(arguments, variables, writes, memory_bytes)
             try:
-                return DockerWorker(container, output, f"image {self.image.name} has no {self.python}")
+                return DockerWorker(container, f"image {self.image.name} has no {self.python}")
             except FAILURES:
                 remove(container)
                 raise
@@ -65,7 +65,7 @@ class DockerExecutor:
     def _container(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Any:
         """A container that is ready to start. It may write in the folders `writes`."""
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
-        mounts += [Mount(str(folder), str(folder), "bind", read_only=True) for folder in self.reads]
+        mounts += [Mount(str(path), str(path), "bind", read_only=True) for path in self.reads]
         sees_gpus = self.gpus and variables.get("CUDA_VISIBLE_DEVICES") != ""
         own_programs = os.path.dirname(self.python)
         search_path = {"PATH": f"{own_programs}:{self.image.path}"} if own_programs else {}
@@ -118,23 +118,35 @@ def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> Doc
     engine = Engine()
     image = find_image(engine, experiment.container.image)
     cores = tuple(usable_cores()[: experiment.measure.threads or None])
-    sources = (Path(reference.rpartition(":")[0]) for reference in files)
-    reads = tuple(dict.fromkeys(source.parent for source in sources if source.suffix == ".py"))
+    reads = tuple(sorted({path for reference in files for path in sources_of(reference)}))
     needs_gpus = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
     return DockerExecutor(engine, image, cores, experiment.container.pids, reads, needs_gpus)
+
+
+def sources_of(reference: str) -> set[Path]:
+    """What a worker must see of the user's disk to import the adapter `path/to/file.py:Class`: this file, files beside it that it
+    imports, and the folders of packages there. Nothing else that lies there is shown to it."""
+    source = Path(reference.rpartition(":")[0])
+    if source.suffix != ".py":
+        return set()
+    beside = [path.relative_to(source.parent) for path in files_of(reference) if path.is_relative_to(source.parent)]
+    return {source, *(source.parent / path.parts[0] for path in beside)}
 
 
 class DockerWorker:
     """A container that runs. Waiting for its end does not use the cores that it measures on."""
 
-    def __init__(self, container: Any, output: Path, lacking: str):
+    def __init__(self, container: Any, lacking: str):
         """`lacking` says what an image lacks in which the program is not found."""
-        self.container, self.lacking, self.killed_before = container, lacking, kernel_kills()
-        pieces = container.attach(stream=True)
-        self.reader = threading.Thread(target=_copy_output, args=(pieces, output), daemon=True)
+        self.container, self.lacking, self.killed_before, self.output = container, lacking, kernel_kills(), Output()
+        self.reader = threading.Thread(target=self._read, args=(container.attach(stream=True),), daemon=True)
         self.reader.start()
         container.start()
         self.ended = readable_after(self._wait)
+
+    def _read(self, pieces: Iterable[bytes]) -> None:
+        with suppress(*FAILURES, OSError, ValueError):
+            self.output.read(pieces)
 
     def _wait(self) -> None:
         with suppress(*FAILURES):  # the engine has gone; `end` says so
@@ -142,6 +154,9 @@ class DockerWorker:
 
     def fileno(self) -> int:
         return self.ended
+
+    def check_memory(self) -> None:
+        """The container's own limit counts all."""
 
     def end(self, timed_out: bool = False) -> Ending:
         try:
@@ -174,12 +189,6 @@ def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> En
     # podman's API does not always say that memory ran out; the kernel does.
     ran_out = bool(state.get("OOMKilled")) or (number == SIGKILL and kernel_killed)
     return Ending(None if number else code, number, timed_out, ran_out and not timed_out)
-
-
-def _copy_output(pieces: Iterator[bytes], output: Path) -> None:
-    with suppress(*FAILURES, OSError, ValueError), open(output, "wb", buffering=0) as stream:
-        for piece in pieces:
-            stream.write(piece)
 
 
 def find_image(engine: Engine, name: str) -> Image:

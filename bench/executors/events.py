@@ -2,8 +2,8 @@
 to have the right form."""
 
 import json
+import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +18,8 @@ else:  # a type checker cannot read a Literal that is computed
 
 SENSELESS = {"part": "events", "status": "error", "reason": "its worker reported what makes no sense"}
 """Stands for an event of another form."""
+MOST_BYTES = (4 << 20, 256 << 20)
+"""Of the events of a worker that runs a case, and of one that describes what may be thousands of cases."""
 
 
 class Event(BaseModel):
@@ -42,12 +44,11 @@ class Event(BaseModel):
     nonzero: dict[str, float] = {}
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """Only whole lines: a worker may be killed in the middle of one."""
-    if not path.exists():
-        return []
-    whole = (line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n"))
-    return [_event(read_object(line)) for line in whole]
+def read_events(file: int, most: int) -> list[dict[str, Any]] | None:
+    """The events in an open file; None if they are longer than `most` bytes. Only whole lines count: a worker may be killed in
+    the middle of one."""
+    size = os.fstat(file).st_size
+    return None if size > most else [_event(read_object(line)) for line in os.pread(file, size, 0).split(b"\n")[:-1]]
 
 
 def _event(given: dict[str, Any] | None) -> dict[str, Any]:

@@ -2,24 +2,39 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
+
+TAIL_BYTES = 4096
+"""Of a worker's output, in a record."""
 
 
 class CannotStart(Exception):
     """A worker could not be started; the text says why."""
 
 
+class Output:
+    """The end of what a worker printed. It is read as it comes, and only its `tail` is kept: it fills neither disk nor memory."""
+
+    tail = b""
+
+    def read(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self.tail = (self.tail + piece)[-TAIL_BYTES:]
+
+
 @dataclass
 class Ending:
-    """How a worker ended. `timed_out`: it was stopped; `host_ran_out`: the kernel killed it for want of memory."""
+    """How a worker ended. `timed_out`: it was stopped; `host_ran_out`: the kernel killed it for want of memory; `over`: it was
+    stopped because it used more memory than it may."""
 
     exit_code: int | None = None
     signal: int | None = None
     timed_out: bool = False
     host_ran_out: bool = False
+    over: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,8 +52,13 @@ class OwnEnvironment:
 class Running(Protocol):
     """A worker that was started."""
 
+    output: Output
+
     def fileno(self) -> int:
         """A descriptor that can be read from when the worker has ended."""
+
+    def check_memory(self) -> None:
+        """End the worker if it uses more memory than it may and nothing else would end it."""
 
     def end(self, timed_out: bool = False) -> Ending:
         """End what is left of the worker and everything that it started; call it once. Raises CannotStart if nobody knows how it
@@ -52,11 +72,9 @@ class Executor(Protocol):
     def parent(self) -> int | None:
         """The process that a worker dies with; None if the worker cannot see it."""
 
-    def start(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
-    ) -> Running:
-        """Start Python with `arguments`. Its output goes to the file `output` as it comes; `writes` are the folders that it reads
-        and writes, the first one its alone. Raises CannotStart."""
+    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Running:
+        """Start Python with `arguments`. `writes` are the folders that it reads and writes, the first one its alone. Raises
+        CannotStart."""
 
     def facts(self) -> dict[str, Any]:
         """Facts for records about where workers run, beyond those that workers report themselves."""

@@ -6,31 +6,33 @@ import select
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from ..files import naming, own_folder
 from ..texts import clean
-from .events import read_events, read_object
+from .events import MOST_BYTES, read_events, read_object
 from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor
 from .surroundings import worker_environment
 
-TAIL_BYTES = 4096
-"""Of a worker's output, in a record."""
-LONGEST_POLL_MS = 2**31 - 1
+MOST_ANSWER_BYTES = 1 << 20
+"""Of one answer: arrays are files."""
+LOOKS_S = 0.25
+"""How often the memory of a worker is looked at while somebody waits for it."""
 APART_MEMORY_BYTES = 16 * 2**30
 """That a worker outside a run may use."""
 
 
 @dataclass
 class Outcome(Ending):
-    """How a worker ended, the events that it reported, and the end of its output."""
+    """How a worker ended, the events that it reported, and the end of its output. `fault` is in words why it was ended before its
+    time, if it was."""
 
+    fault: str | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     output_tail: str = ""
     duration_s: float = 0.0
@@ -57,9 +59,11 @@ class Launched:
     """A worker that was started: `python -m snnbench.worker VERB`. It has `timeout` seconds, of which only those count in which
     somebody waits for it: a worker that lives with others computes nothing meanwhile.
 
-    `job` is what the worker is given, as JSON; `variables` are its environment variables. `scratch` is made for this worker and
-    always removed afterwards; in it lies `arrays`, a folder through which a worker and the judge exchange arrays. `shared` are
-    other folders that the job names. Raises CannotStart.
+    `job` is what the worker is given, as JSON; `variables` are its environment variables. Its folder is made in `scratch`, with a
+    name that begins with `name`, and always removed afterwards; `arrays` in it is where a worker and the judge exchange arrays.
+    `shared` are other folders that the job names. Raises CannotStart.
+
+    What the worker does to its folder touches nobody else: events and pipes are open here from the beginning.
     """
 
     def __init__(
@@ -72,79 +76,104 @@ class Launched:
         variables: dict[str, str],
         executor: Executor = LocalExecutor(),
         shared: Sequence[Path] = (),
+        name: str = "",
     ):
-        self.scratch, self.seconds_left, self.timed_out, self.duration_s = scratch, timeout, False, 0.0
-        scratch.mkdir(parents=True)
+        self.seconds_left, self.timed_out, self.duration_s, self.unread = timeout, False, 0.0, b""
+        self.fault: str | None = None
+        self.most_bytes = MOST_BYTES[verb == "describe"]
+        self.open: list[int] = []
+        with naming(scratch):
+            scratch.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix=f"{name or verb}-", dir=scratch))
         try:
-            self.events, self.output, self.arrays = scratch / "events", scratch / "output", scratch / "arrays"
-            self.arrays.mkdir()
-            orders, answers, job_file = scratch / "orders", scratch / "answers", scratch / "job.json"
-            for pipe in (orders, answers):
-                os.mkfifo(pipe)
-            # Opened for both ways, they neither wait for the worker nor end with it.
-            self.orders, self.answers = os.open(orders, os.O_RDWR), os.open(answers, os.O_RDWR)
-            self.unread = b""
-            ways = {"events": self.events, "orders": orders, "answers": answers, "arrays": self.arrays}
-            places = {name: str(path) for name, path in ways.items()}
-            job_file.write_text(json.dumps({**job, "parent": executor.parent, "memory_bytes": memory_bytes, **places}))
+            with naming(self.folder):
+                places = {what: self.folder / what for what in ("events", "orders", "answers", "arrays", "temporary")}
+                self.arrays, job_file = places["arrays"], self.folder / "job.json"
+                for place in (self.arrays, places["temporary"]):
+                    place.mkdir()
+                for pipe in ("orders", "answers"):
+                    os.mkfifo(places[pipe])
+                self.events = self._opened(places["events"], os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+                # Opened for both ways, they neither wait for the worker nor end with it.
+                self.orders, self.answers = (
+                    self._opened(places[pipe], os.O_RDWR | os.O_NONBLOCK) for pipe in ("orders", "answers")
+                )
+                given = {"parent": executor.parent, "memory_bytes": memory_bytes} | {what: str(at) for what, at in places.items()}
+                job_file.write_text(json.dumps({**job, **given}))
             # -P: a user's file named like a framework, in the current folder, must not hide the framework.
             arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
-            given = {**variables, "TMPDIR": str(scratch)}
-            self.running = executor.start(arguments, given, self.output, [scratch, *shared], memory_bytes)
+            # The adapter may do to its temporary folder what it likes.
+            surroundings = {**variables, "TMPDIR": str(places["temporary"])}
+            self.running = executor.start(arguments, surroundings, [self.folder, *shared], memory_bytes)
         except BaseException:
             self._clear()
             raise
 
+    def _opened(self, path: Path, how: int) -> int:
+        self.open.append(os.open(path, how, 0o600))
+        return self.open[-1]
+
     def order(self, order: dict[str, Any]) -> dict[str, Any] | None:
         """Give an order, and wait for the answer to it."""
-        os.write(self.orders, json.dumps(order).encode() + b"\n")
-        return self.answer()
+        unwritten, start = json.dumps(order).encode() + b"\n", time.monotonic()
+        while unwritten and self._ready(start, self.orders, select.POLLOUT):
+            with suppress(BlockingIOError):  # the worker can write to its own pipes
+                unwritten = unwritten[os.write(self.orders, unwritten) :]
+        self.spend(time.monotonic() - start)
+        return None if unwritten else self.answer()
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for the next answer. None: the worker has ended, or has no time left."""
+        """Wait for the next answer. None: the worker has ended, has no time left, or answers more than anybody asked for."""
         start = time.monotonic()
-        try:
-            while b"\n" not in self.unread:
-                ready = self._ready(self.seconds_left - (time.monotonic() - start))
-                self.timed_out = not ready
-                if self.answers in ready:
-                    self.unread += os.read(self.answers, 1 << 16)
-                else:
-                    return None
-        finally:
-            self.spend(time.monotonic() - start)
-        line, _, self.unread = self.unread.partition(b"\n")
-        return read_object(line) or {}
+        while b"\n" not in self.unread and self._ready(start, self.answers, select.POLLIN):
+            with suppress(BlockingIOError):  # and read from them
+                self.unread += os.read(self.answers, 1 << 16)
+            if len(self.unread) > MOST_ANSWER_BYTES:
+                self.fault, self.unread = f"its worker gave an answer of more than {MOST_ANSWER_BYTES >> 20} MiB", b""
+                break
+        self.spend(time.monotonic() - start)
+        line, newline, self.unread = self.unread.partition(b"\n")
+        return (read_object(line) or {}) if newline else None
 
     def spend(self, seconds: float) -> None:
         """Take so many seconds from those that the worker has: somebody else computed for it."""
         self.seconds_left, self.duration_s = self.seconds_left - seconds, self.duration_s + seconds
 
-    def _ready(self, seconds: float) -> list[int]:
-        """Of the answers and the worker's end, what there is within so many seconds; answers first."""
-        poll = select.poll()
-        for descriptor in (self.answers, self.running.fileno()):
-            poll.register(descriptor, select.POLLIN)
-        return [descriptor for descriptor, _ in poll.poll(min(max(seconds, 0.0) * 1e3, LONGEST_POLL_MS))]
+    def _ready(self, start: float, pipe: int, event: int) -> bool:
+        """Wait until `event` can be had of a pipe; False if the worker has ended before, or has no time left since `start`."""
+        poll, self.timed_out = select.poll(), False
+        poll.register(pipe, event)
+        poll.register(self.running.fileno(), select.POLLIN)
+        while not self.fault:
+            left = self.seconds_left - (time.monotonic() - start)
+            ready = [descriptor for descriptor, _ in poll.poll(min(max(left, 0.0), LOOKS_S) * 1e3)]
+            if ready:
+                return pipe in ready
+            if left <= 0:
+                self.timed_out = True
+                break
+            self.running.check_memory()
+        return False
 
     def end(self) -> Outcome:
         """End the worker, if it has not ended, and say how it ended."""
         try:
             ending = self.running.end(self.timed_out)
-            tail = _output_tail(self.output)
-            return Outcome(**vars(ending), events=read_events(self.events), output_tail=tail, duration_s=self.duration_s)
+            events = read_events(self.events, self.most_bytes)
+            if events is None:
+                self.fault, events = f"its worker reported more than {self.most_bytes >> 20} MiB", []
+            tail = self.running.output.tail.decode("utf-8", "replace")
+            tail = str(clean(tail.replace(str(self.folder), "SCRATCH")))
+            return Outcome(**vars(ending), fault=self.fault, events=events, output_tail=tail, duration_s=self.duration_s)
         except CannotStart as error:
             return not_started(error)
         finally:
             self._clear()
 
     def _clear(self) -> None:
-        for descriptor in (getattr(self, name, None) for name in ("orders", "answers")):
-            if descriptor is not None:
-                os.close(descriptor)
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        with suppress(OSError):
-            self.scratch.parent.rmdir()
+        for descriptor in self.open:
+            os.close(descriptor)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def not_started(error: CannotStart) -> Outcome:
@@ -178,27 +207,9 @@ def launch(
 def launch_apart(verb: str, job: dict[str, Any], device: str, timeout: float, executor: Executor = LocalExecutor()) -> Outcome:
     """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU."""
     with scratch_apart() as scratch:
-        return launch(verb, job, scratch / verb, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
+        return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
 
 
-@contextmanager
-def scratch_apart() -> Iterator[Path]:
-    """The folder of this command's workers outside a run. Those that killed commands left behind are removed."""
-    folders = Path(tempfile.gettempdir()) / f"snnbench-{os.getuid()}"
-    for folder in folders.glob("*"):
-        if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):
-            shutil.rmtree(folder, ignore_errors=True)
-    try:
-        yield folders / str(os.getpid())
-    finally:
-        for folder in (folders / str(os.getpid()), folders):
-            with suppress(OSError):
-                folder.rmdir()
-
-
-def _output_tail(path: Path) -> str:
-    """The last 4 KiB of output, cleaned, with `SCRATCH` for the worker's folder."""
-    with open(path, "rb") as stream:
-        stream.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        text = stream.read().decode("utf-8", "replace")
-    return str(clean(text.replace(str(path.parent), "SCRATCH")))
+def scratch_apart() -> AbstractContextManager[Path]:
+    """A folder for workers outside a run."""
+    return own_folder(Path(tempfile.gettempdir()))

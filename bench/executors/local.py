@@ -2,18 +2,24 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
 
-from .executor import CannotStart, Ending, OwnEnvironment, readable_after
+from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
 from .surroundings import MATTER
+
+LONGEST_READING_S = 5.0
+"""Until the last output of a worker that has ended is read: somebody who is out of reach may hold the pipe."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +32,11 @@ class LocalExecutor:
     def parent(self) -> int:
         return os.getpid()
 
-    def start(
-        self, arguments: list[str], variables: dict[str, str], output: Path, writes: list[Path], memory_bytes: int
-    ) -> "LocalWorker":
-        """Nothing here limits memory: the worker limits itself to `memory_bytes` (worker/sandbox.py)."""
+    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> "LocalWorker":
+        """The worker limits its private memory itself to `memory_bytes` (worker/sandbox.py); what it shares is looked at here."""
         command, surroundings = [self.python, *arguments], {**os.environ, **_search_paths(self.python), **variables}
         try:
-            return LocalWorker(command, surroundings, output)
+            return LocalWorker(command, surroundings, memory_bytes)
         except OSError as error:
             raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
 
@@ -66,7 +70,7 @@ class LocalWorker:
     strangers: ClassVar[set[int]] = set()
     """Descendants of this process that are no worker's: those that it had when no worker was alive."""
 
-    def __init__(self, command: list[str], variables: dict[str, str], output: Path):
+    def __init__(self, command: list[str], variables: dict[str, str], memory_bytes: int):
         """Raises OSError."""
         if sys.platform == "linux":
             set_child_subreaper = 36  # descendants that outlive their own parents become ours, and can be found and ended
@@ -74,23 +78,43 @@ class LocalWorker:
         if not self.alive:
             self.strangers.clear()
             self.strangers.update(child.pid for child in psutil.Process().children(recursive=True))
-        self.killed_before, self.variables = kernel_kills(), variables
-        with open(output, "wb") as stream:
+        self.killed_before, self.variables, self.memory_bytes = kernel_kills(), variables, memory_bytes
+        self.over, self.output = False, Output()
+        reader, writer = os.pipe()
+        try:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=variables, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, env=variables, start_new_session=True
             )
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        self.reading = threading.Thread(target=self._read, args=(reader,), daemon=True)
+        self.reading.start()
         self.alive.add(self.process.pid)
         self.ended = readable_after(self.process.wait)
+
+    def _read(self, reader: int) -> None:
+        self.output.read(iter(partial(os.read, reader, 1 << 16), b""))
+        os.close(reader)
 
     def fileno(self) -> int:
         return self.ended
 
+    def check_memory(self) -> None:
+        """Shared memory is not private, so that the worker's own limit does not count it."""
+        if not self.over and used_bytes(self.process.pid) > self.memory_bytes:
+            self.over = True
+            self.process.kill()
+
     def end(self, timed_out: bool = False) -> Ending:
         code = self.process.poll()
         self._kill_all()
+        self.reading.join(LONGEST_READING_S)
         os.close(self.ended)
-        if code is None:  # it was killed here
-            return Ending(None, signal.SIGKILL, timed_out)
+        if code is None or self.over:  # it was killed here
+            return Ending(None, signal.SIGKILL, timed_out, over=self.over)
         ran_out = code == -signal.SIGKILL and kernel_kills() > self.killed_before
         return Ending(code if code >= 0 else None, -code if code < 0 else None, False, ran_out)
 
@@ -114,6 +138,15 @@ class LocalWorker:
                         for one in (*orphan.children(recursive=True), orphan):
                             one.kill()
                         orphan.wait()
+
+
+def used_bytes(pid: int) -> int:
+    """Memory of a process that it does not have from files, its own and what it shares; 0 where the system does not tell."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return 1024 * sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", status, re.MULTILINE)))
 
 
 def kernel_kills() -> int:

@@ -6,6 +6,8 @@ import psutil
 
 MOST_WAITED = 1.05
 """Wall over CPU time of a slot on one core."""
+MOST_IDLE = 0.25
+"""Share of a slot in which none of a worker's threads computed, on however many cores: it was stopped, or waited for a core."""
 MOST_FOREIGN_CORES = 0.5
 """Cores that other programs may use during a slot on several: the system counts in steps of 10 ms."""
 
@@ -27,12 +29,15 @@ def busy_seconds() -> float:
     return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
 
 
-def disturbance(slot: dict[str, Any], device_clock: str, cores: int, foreign_cores: float, slowed: bool) -> str | None:
-    """What spoilt a slot on `cores` cores, in words; None if nothing did. `slowed`: the device slowed itself down meanwhile."""
+def disturbance(
+    slot: dict[str, Any], device_clock: str, cores: int, cpu: float, elapsed: float, foreign_cores: float, slowed: bool
+) -> str | None:
+    """What spoilt a slot on `cores` cores, in words; None if nothing did. The worker used `cpu` seconds of them in the `elapsed`
+    seconds that the harness saw pass. `slowed`: the device slowed itself down meanwhile."""
     if slowed:
         return "throttled"
     if device_clock != "process":
         return None
-    if cores == 1:
-        return "preempted" if slot["wall"] > MOST_WAITED * slot["device"] else None
-    return "other programs" if foreign_cores > MOST_FOREIGN_CORES else None
+    if cpu < (1 - MOST_IDLE) * elapsed or (cores == 1 and slot["wall"] > MOST_WAITED * slot["device"]):
+        return "preempted"
+    return "other programs" if cores > 1 and foreign_cores > MOST_FOREIGN_CORES else None

@@ -52,16 +52,28 @@ def free_run(case: Case, network: Network) -> FreeRun:
 
 
 def write_free_run(case: Case, path: Path) -> None:
-    """Compute and store the free run of `case`; the file appears whole or not at all."""
-    free, partial = free_run(case, workload_of(case).network(case)), path.with_suffix(".partial.npz")
+    """Compute and store the free run of `case`."""
+    free = free_run(case, workload_of(case).network(case))
     names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
-    np.savez_compressed(partial, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes)
-    partial.replace(path)
+    np.savez_compressed(path, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes)
 
 
 def read_free_run(path: Path) -> FreeRun:
-    """The free run that `write_free_run` stored."""
-    with np.load(path) as stored:
-        names = stored["neurons"].tolist()
-        gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
-        return FreeRun(gains, rates, stored["spikes"])
+    """The free run that `write_free_run` stored. Raises OSError, and ValueError for a damaged file."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            names = stored["neurons"].tolist()
+            gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
+            return FreeRun(gains, rates, stored["spikes"])
+    except OSError:
+        raise
+    except Exception as error:  # of many kinds: what is damaged may be the archive, its compressed bytes or an array
+        raise ValueError(f"{path.name} is damaged ({type(error).__name__}); it is made again in the next run") from None
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a free run can be read from `path`."""
+    try:
+        return path.is_file() and bool(read_free_run(path).gains)
+    except (OSError, ValueError):
+        return False

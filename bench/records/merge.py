@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, field
 
-from ..files import write_atomically
 from ..mistakes import ConfigError
 from .record import Record
 from .store import ResultFolder
@@ -19,7 +18,8 @@ class Merged:
 
 
 def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
-    """Write what `folders` hold into `out`, which must not have records yet. Raises ConfigError."""
+    """Write what `folders` hold into `out`, which must not have records yet; a kill leaves all of them there or none. Raises
+    ConfigError."""
     for folder in folders:
         if not folder.records.is_dir():
             raise ConfigError(f"{folder}: is no result folder: it has no records")
@@ -39,23 +39,26 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
             if key in newest and newest[key] != record:
                 merged.remarks.append(f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts")
             newest[key] = max(newest.get(key, record), record, key=lambda one: (one.started_at, one.attempt))
-    for record in newest.values():
-        out.write_record(record)
-    for folder in folders:
-        for path in folder.environments:
-            write_atomically(out.path / path.name, path.read_bytes())
-    if planned:
-        out.write_planned(planned)
-    _merge_experiments(folders, out, merged)
+    with out.writing() as scratch:
+        whole = ResultFolder(scratch)
+        for record in newest.values():
+            whole.write_record(record)
+        for folder in folders:
+            for path in folder.environments:
+                whole.write(whole.path / path.name, path.read_bytes())
+        if planned:
+            whole.write_planned(planned)
+        _merge_experiments(folders, whole, out, merged)
+        out.take(whole)
     return merged
 
 
-def _merge_experiments(folders: list[ResultFolder], out: ResultFolder, merged: Merged) -> None:
+def _merge_experiments(folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged) -> None:
     """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
     texts = {folder.experiment.read_bytes() for folder in folders if folder.experiment.exists()}
     if len(texts) == 1:
         (text,) = texts
-        write_atomically(out.experiment, text)
+        whole.write(whole.experiment, text)
         merged.name = _name(text) or merged.name
     elif texts:
         merged.remarks.append(f"the folders are of different experiments: {out} has their records and no {out.experiment.name}")

@@ -3,20 +3,20 @@
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from ..files import exclusive, write_atomically
+from ..files import exclusive, own_folder, write_atomically
 from ..mistakes import ConfigError
 from ..texts import anonymous
 from .record import SCHEMA, Record
 
+MARK = "Results of snnbench: records/, problems/, plots/, results.csv, report.html and *.json are its own, and may be replaced.\n"
 VERBATIM = {"schema", "snnbench", "case_id", "case", "block", "done_key", "status", "measure", "started_at"}
 """Fields of a record that hold no texts from outside but the names of the case, on which its id rests."""
 
@@ -25,20 +25,20 @@ class ResultFolder:
     """One folder of results. Its records are read once, when they are first asked for; what is written later counts as read.
 
     `records/`, `experiment.json`, `planned.json` and `environment-HASH.json` are what a run leaves. `results.csv` and
-    `report.html` are made from them, and deleting them loses nothing. `problems/` keeps the oracle's free runs; `scratch/`
-    and `compiled/` exist only while a run goes on.
+    `report.html` are made from them, and deleting them loses nothing. `problems/` keeps the oracle's free runs. `.snnbench`
+    marks the folder as ours: files of these names may be replaced. Others of the user may lie beside them.
 
         folder = ResultFolder(Path("results/quickstart"))
         records, unreadable = folder.read_records()
     """
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self.marker = path, path / ".snnbench"
         self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
-        self.table, self.page = path / "results.csv", path / "report.html"
+        self.table, self.page, self.plots = path / "results.csv", path / "report.html", path / "plots"
         self._finished: dict[Path, bytes] = {}
-        # Workers are given these: absolute, whatever their current folder.
-        self.problems, self.scratch, self.compiled = (path.resolve() / name for name in ("problems", "scratch", "compiled"))
+        self.problems = path.resolve() / "problems"  # workers are given it, whatever their current folder
+        self.scratch: Path | None = None
 
     def __str__(self) -> str:
         return str(self.path)
@@ -58,28 +58,55 @@ class ResultFolder:
             raise ConfigError(f"{self}: {why}")
 
     def make(self) -> None:
-        """Make the folder if it is not there. Raises ConfigError where nothing could be written."""
-        if self.path.exists() and not self.path.is_dir():
-            raise ConfigError(f"{self}: cannot be a result folder: it is a file")
+        """Make the folder if it is not there, and mark it. Raises ConfigError where nothing could be written, and where files
+        that would be replaced are not ours."""
         try:
+            if self.path.exists() and not self.path.is_dir():
+                raise ConfigError(f"{self}: cannot be a result folder: it is a file")
+            for part in self.path.parts:
+                Path(part).exists()  # raises OSError for a name that is too long, before folders above it are made
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{self}: cannot be a result folder: {error.strerror}") from None
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise ConfigError(f"{self}: cannot be written to; choose another --out")
+        if self._is_ours():
+            return
+        ours = self.records, self.experiment, self.planned, self.table, self.page, self.plots, self.problems, self.marker
+        if theirs := [path.name for path in (*ours, *self.environments) if os.path.lexists(path)]:
+            raise ConfigError(f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out")
+        with self.writing():
+            self.write(self.marker, MARK)
+
+    def _is_ours(self) -> bool:
+        """Whether it is marked, or holds a record: of sets made elsewhere the marker may not have come along."""
+        if self.marker.is_file() and self.marker.read_bytes() == MARK.encode():
+            return True
+        return any(isinstance(_content(path), Record) for path in self.records.glob("[!.]*.json"))
 
     def locked(self) -> AbstractContextManager[None]:
         """One run per folder: two would measure each other. Entering raises ConfigError if there is one."""
         refusal = ConfigError(f"{self}: another run is writing there; wait for it or choose another --out")
         return exclusive(self.path / "run.lock", refusal)
 
-    def remove_leftovers(self) -> None:
-        """Delete what a killed run was writing. Call only while the folder is locked."""
-        for folder in (self.scratch, self.compiled):
-            shutil.rmtree(folder, ignore_errors=True)
-        for pattern in ("*.tmp", "*.partial.npz"):
-            for path in self.path.rglob(pattern):
-                path.unlink(missing_ok=True)
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Have a folder of this command's own below this one, `scratch`, during the block. Whatever is written here is written
+        there first, so that a kill leaves nothing unfinished elsewhere."""
+        with own_folder(self.path) as self.scratch:
+            yield self.scratch
+        self.scratch = None
+
+    def write(self, path: Path, content: str | bytes) -> None:
+        """Write a file below this folder, whole or not at all."""
+        write_atomically(path, content, self.scratch)
+
+    def take(self, other: "ResultFolder") -> None:
+        """Move what was written into `other`, a folder on the same disk, to here. Records come last, and all at once."""
+        for path in (*other.environments, other.planned, other.experiment, other.records):
+            if path.exists():
+                path.replace(self.path / path.name)
+        self._contents = {self.records / path.name: content for path, content in other._contents.items()}
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """All records, by name of their files, and one sentence for each file that could not be read."""
@@ -98,7 +125,7 @@ class ResultFolder:
         values |= anonymous({key: value for key, value in values.items() if key not in VERBATIM})
         lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in values.items()]
         self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-        write_atomically(path, self._finished[path])
+        self.write(path, self._finished[path])
         self._contents[path] = _content(path)
         return path
 
@@ -110,7 +137,7 @@ class ResultFolder:
         """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file."""
         for path, content in self._finished.items():
             if not path.is_file() or path.read_bytes() != content:
-                write_atomically(path, content)
+                self.write(path, content)
                 yield f"{path} was changed during the run by somebody else: it is written again as it was"
 
     def only_set(self) -> str | None:
@@ -136,17 +163,17 @@ class ResultFolder:
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""
-        write_atomically(self.path / f"environment-{facts['hash']}.json", json.dumps(anonymous(dict(facts)), indent=1) + "\n")
+        self.write(self.path / f"environment-{facts['hash']}.json", json.dumps(anonymous(dict(facts)), indent=1) + "\n")
 
     def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
         """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen. `of_more`:
         they are a part of a plan, and what the folder knows of the plan stays."""
         earlier = self.read_planned()[0] if of_more else {}
-        write_atomically(self.planned, json.dumps(anonymous({**earlier, **names}), indent=1) + "\n")
+        self.write(self.planned, json.dumps(anonymous({**earlier, **names}), indent=1) + "\n")
 
     def write_experiment(self, values: Mapping[str, Any]) -> None:
         """What is measured here, as JSON has it."""
-        write_atomically(self.experiment, json.dumps(anonymous(dict(values)), indent=1) + "\n")
+        self.write(self.experiment, json.dumps(anonymous(dict(values)), indent=1) + "\n")
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
         """Names by case id, none where no run has left any, and a sentence if the file could not be read."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ..files import write_atomically
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
@@ -66,17 +65,16 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
     return Results(rows_of(records), unreadable, sets, missing, baseline)
 
 
-def write_report(folder: Path, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:
-    """`results.csv` and `report.html` in `folder`, which is made if need be."""
-    target = ResultFolder(folder)
-    write_atomically(target.table, csv_text(results.table))
+def write_report(folder: ResultFolder, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:
+    """`results.csv` and `report.html` in `folder`."""
+    folder.write(folder.table, csv_text(results.table))
     page = html_text(results.table, anonymous(name), results.unreadable, results.sets, results.missing, theirs)
-    write_atomically(target.page, page)
+    folder.write(folder.page, page)
 
 
-def write_plots(folder: Path, results: Results, theirs: Sequence[Published] = ()) -> Iterator[Path]:
-    """Every figure of the report as PNG, SVG and PDF in `folder`; yields each path when it is there."""
+def write_plots(folder: ResultFolder, results: Results, theirs: Sequence[Published] = ()) -> Iterator[Path]:
+    """Every figure of the report as PNG, SVG and PDF in `plots/` of `folder`; yields each path when it is there."""
     table = results.table
     for name, content in drawn(table, [coverage_map(table), *figures_of(table, theirs)]):
-        write_atomically(folder / name, content)
-        yield folder / name
+        folder.write(folder.plots / name, content)
+        yield folder.plots / name

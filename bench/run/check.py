@@ -116,12 +116,11 @@ class Checker:
         return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback"))
 
     def _start_judge(self) -> Launched:
-        self.scratch.mkdir(parents=True, exist_ok=True)
         return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), [self.scratch])
 
     def _start(self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]) -> Launched:
         surroundings = worker_environment(device, 0)
-        return Launched(verb, job, self.scratch / verb, self.timeout, APART_MEMORY_BYTES, surroundings, executor, shared)
+        return Launched(verb, job, self.scratch, self.timeout, APART_MEMORY_BYTES, surroundings, executor, shared)
 
 
 @contextmanager

@@ -72,7 +72,8 @@ class Judge:
         ended = judge.end()
         if worker.timed_out:
             return []
-        return _failed(part, f"{verdict(ended, 'cpu')['reason']} {last_line(ended)}")
+        reason = verdict(ended, "cpu")["reason"]
+        return _failed(part, reason if ended.complete else f"{reason} {last_line(ended)}")
 
     def _forget(self, judge: Launched) -> None:
         """Tell the judge that its worker has ended, so that it waits for the next case."""

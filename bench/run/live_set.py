@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from ..cores import usable_cores
 from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
 from ..machine.disturbance import Busy, disturbance
@@ -127,6 +128,7 @@ class LiveSet:
     ):
         """Raises CannotStart."""
         self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
+        self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
         self.passes = 0
         self.canary: list[float | None] = []
@@ -186,7 +188,7 @@ class LiveSet:
         elapsed = time.monotonic() - start
         foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
-        spoilt = disturbance(answer["slot"], clock, self.measure.threads, foreign, slowed)
+        spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
         return {"pass": number, **answer["slot"], "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:

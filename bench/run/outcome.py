@@ -11,7 +11,7 @@ from ..executors.launch import Outcome
 from ..machine.best_rates import best_rates
 from ..measure.floor import Ceilings, judge_times
 from ..records.fold import fold, unfinished_part
-from ..status import memory_status, worst
+from ..status import NO_SPACE, memory_status, worst
 from ..workloads import workload_of
 from .planning import PlannedCase
 
@@ -21,23 +21,29 @@ def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = ()
     its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved."""
     events, part = [*_without_judgements(outcome.events), *judged], unfinished_part(outcome.events)
     folded = fold(events)
-    if part is None:
+    if part is None and not outcome.fault:
         if proof_due and folded["status"] == "ok" and not any(event["part"] == "proof" for event in judged):
             reason = "its worker came to its end before the judge had proved it"
             return fold([*events, {"part": "proof", "status": "check_failed", "reason": reason}])
         return folded
     memory = memory_status(outcome.output_tail, device) if outcome.exit_code != 0 else None
-    if outcome.timed_out:
+    if outcome.fault:
+        status, reason = "error", outcome.fault
+    elif outcome.over:
+        status, reason = "oom_host", f"used more memory than host_memory, with what it shared, in part {part!r}"
+    elif outcome.timed_out:
         status, reason = "timeout", f"no end after {outcome.duration_s:.0f} s, stopped in part {part!r}"
     elif outcome.host_ran_out:
         status, reason = "oom_host", f"killed by the kernel for want of memory in part {part!r}"
     elif memory:
         status, reason = memory, f"{last_line(outcome)} (in part {part!r})"
+    elif NO_SPACE in outcome.output_tail and outcome.exit_code != 0:
+        status, reason = "error", f"{NO_SPACE}: {last_line(outcome)} (in part {part!r})"
     elif outcome.signal:
         status, reason = "crash", f"killed by {signal.Signals(outcome.signal).name} in part {part!r}"
     else:
         status, reason = "crash", f"exited with status {outcome.exit_code} in part {part!r} before it was through"
-    folded["parts"].setdefault(part, {}).update(status=status, reason=reason)
+    folded["parts"].setdefault(part or "end", {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
 

@@ -1,10 +1,10 @@
 """Runs a plan into a result folder, block by block, group by group. Every case ends as a record with a status."""
 
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 
 from snnbench.adapters.base.case import Case, full_name
@@ -53,7 +53,7 @@ def execute(
     done are measured again. Returns everything that the folder holds then, whether the run was interrupted, and a sentence for
     every record that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
     writing there."""
-    with folder.locked():
+    with folder.locked(), folder.writing() as scratch:
         folder.write_experiment(plan.experiment.model_dump(mode="json"))
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
@@ -61,7 +61,7 @@ def execute(
         folder.remember_records()
         interrupted = False
         try:
-            runner = Runner(plan, folder, fresh, tell)
+            runner = Runner(plan, folder, scratch, fresh, tell)
             for sentence in [] if fresh else reasons(map(runner.done.left, plan.mine)):
                 say(sentence)
             for finished in runner.run():
@@ -70,20 +70,20 @@ def execute(
             interrupted = True
         changed = list(folder.restore_records())
         results = results_of([folder])
-        write_report(folder.path, plan.experiment.name, results)
+        write_report(folder, plan.experiment.name, results)
     return results, interrupted, changed
 
 
 class Runner:
-    """Runs the cases of a plan's shard into `folder`, which the caller must have locked. With `fresh`, cases that are done are
-    measured again."""
+    """Runs the cases of a plan's shard into `folder`, which the caller must have locked; what exists only meanwhile lies in
+    `scratch`. With `fresh`, cases that are done are measured again."""
 
-    def __init__(self, plan: Plan, folder: ResultFolder, fresh: bool, tell: Callable[[str], None]):
+    def __init__(self, plan: Plan, folder: ResultFolder, scratch: Path, fresh: bool, tell: Callable[[str], None]):
         self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
         self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
         self.done = Done(folder, self.measure, self.machine)
         memory = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
-        self.launcher = Launcher(folder, self.measure, plan.executor, memory)
+        self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory)
         self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
         self.failed: list[tuple[Case, str]] = []
         self.without_times: set[str] = set()
@@ -92,22 +92,18 @@ class Runner:
     def run(self) -> Iterator[Finished]:
         """Every case of every block, group by group in seeded order. Interrupting the iteration leaves all finished records in
         place. A case that ended without times in the first block is in no other."""
-        self.folder.remove_leftovers()
         planned_of = {planned.case: planned for planned in self.plan.mine}
         groups = [[planned_of[case] for case in group] for group in comparison_groups(list(planned_of))]
         first = self.measure.blocks if self.measure.timed else 1
         self.remaining = first * len(self.plan.mine)
-        try:
-            for block in range(first):
-                for group in shuffled(groups, self.seed, block):
-                    yield from self._block(group, block, first)
-            wanted = {id(group): self._blocks_to_decide(group) for group in groups} if self.measure.timed else {}
-            self.remaining = sum((wanted[id(group)] - first) * len(self._left(group)) for group in groups if wanted)
-            for block in range(first, max(wanted.values(), default=0)):
-                for group in shuffled([group for group in groups if block < wanted[id(group)]], self.seed, block):
-                    yield from self._block(group, block, first)
-        finally:
-            shutil.rmtree(self.folder.compiled, ignore_errors=True)
+        for block in range(first):
+            for group in shuffled(groups, self.seed, block):
+                yield from self._block(group, block, first)
+        wanted = {id(group): self._blocks_to_decide(group) for group in groups} if self.measure.timed else {}
+        self.remaining = sum((wanted[id(group)] - first) * len(self._left(group)) for group in groups if wanted)
+        for block in range(first, max(wanted.values(), default=0)):
+            for group in shuffled([group for group in groups if block < wanted[id(group)]], self.seed, block):
+                yield from self._block(group, block, first)
 
     def _left(self, group: list[PlannedCase]) -> list[PlannedCase]:
         return [planned for planned in group if planned.id not in self.without_times]
@@ -130,13 +126,18 @@ class Runner:
         kept = {id: one for id, one in results.items() if one and not (one.live_set and len(names) > 1)}
         missing = [planned for planned in group if planned.id not in kept]
         together = [planned for planned in group if planned.id in kept and kept[planned.id].live_set]
-        notes = {planned.id: self.folder.set_aside(planned.id, block, self.done.key(planned)) for planned in missing}
+        notes = {planned.id: self._set_aside(planned, block) for planned in missing}
         notes |= {planned.id: f"{full_name(planned.case)} is measured again, beside who joins it" for planned in together}
         for record in self._measured(missing, together, block):
             kept.pop(record.case_id, None)
             yield self._finished(record, False, first, notes.get(record.case_id))
         for record in kept.values():
             yield self._finished(record, True, first)
+
+    def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
+        """Put damaged files of a case out of the way, and say so."""
+        damaged = self.folder.set_aside(planned.id, block, self.done.key(planned)), self.launcher.set_problem_aside(planned)
+        return "\n".join(filter(None, damaged)) or None
 
     def _finished(self, record: Record, resumed: bool, first: int, note: str | None = None) -> Finished:
         self.ended, self.remaining = self.ended + 1, self.remaining - 1

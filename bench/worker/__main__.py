@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,17 +23,30 @@ def main() -> None:
     die_with_parent(job["parent"])
     forbid_network_and_pip()
     limit_memory(job["memory_bytes"])
-    with open(job["events"], "w") as stream:
+    part, status = "start", 0
+    with open(job["events"], "a") as stream:
 
         def emit(event: dict[str, Any]) -> None:
+            nonlocal part
+            part = event["part"]
             stream.write(json.dumps(event) + "\n")
             stream.flush()
 
-        VERBS[verb](job, emit)
+        try:
+            VERBS[verb](job, emit)
+        except SystemExit:
+            raise
+        except BaseException as error:  # what no part has caught, KeyboardInterrupt and its like too
+            from ..status import status_of  # imports NumPy, which must find the limits set
+
+            traceback.print_exc()
+            known, reason = status_of(error, "error", job.get("case", {}).get("device", ""))
+            emit({"part": part, "status": known, "reason": reason})
+            status = 1
         emit({"part": "end", "cpu_seconds": cpu_seconds()})
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # frameworks take up to a second to tear themselves down, and some crash doing it
+    os._exit(status)  # frameworks take up to a second to tear themselves down, and some crash doing it
 
 
 def run(job: Job, emit: Emit) -> None:

@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 
 class Channel:
-    """Two pipes with names, one JSON document a line. They are opened at first use: few workers need them."""
+    """Two pipes, one JSON document a line. They are open from the beginning: adapters may do to their names what they like."""
 
     def __init__(self, job: dict[str, Any]):
-        self.places = job["orders"], job["answers"]
+        self._orders, self._answers = _opened(job["orders"], "r"), _opened(job["answers"], "w")
 
     def answer(self, answer: dict[str, Any]) -> None:
         """Answer an order, or say that the worker waits for the first."""
-        with open(self.places[1], "w") as stream:
-            stream.write(json.dumps(answer) + "\n")
+        self._answers.write(json.dumps(answer) + "\n")
+        self._answers.flush()
 
     def order(self) -> dict[str, Any]:
         """The next order, as soon as it comes."""
@@ -27,6 +26,6 @@ class Channel:
         while "end" not in (order := self.order()):
             yield order
 
-    @cached_property
-    def _orders(self) -> TextIO:
-        return open(self.places[0])
+
+def _opened(pipe: str, mode: str) -> TextIO:
+    return cast(TextIO, open(pipe, mode))

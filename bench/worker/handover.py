@@ -43,6 +43,7 @@ def encode(value: Any, folder: Path) -> Any:
         own = {field.name: encode(getattr(value, field.name), folder) for field in fields(value)}
         return {type(value).__name__: own}
     name = f"{uuid4().hex}.npy"
+    folder.mkdir(parents=True, exist_ok=True)  # another worker's adapter may have removed it
     np.save(folder / name, np.asarray(value), allow_pickle=False)
     return {"array": name}
 

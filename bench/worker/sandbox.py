@@ -18,8 +18,10 @@ COMPILER = re.compile(r"(.*-)?(c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|ptxas)(-\d+(
 
 
 def limit_memory(size: int) -> None:
-    """Refuse private writable memory beyond `size` bytes: then an allocation fails, not the machine."""
+    """Refuse private writable memory beyond `size` bytes: then an allocation fails, not the machine. A crash leaves no image of
+    the memory in the user's current folder."""
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def die_with_parent(parent: int | None) -> None:

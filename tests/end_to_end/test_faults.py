@@ -35,6 +35,14 @@ ENDS = {
     "careless.py:LeavesADaemon": ("leaves-a-daemon", "ok", None),
     "careless.py:ReturnsEarly": ("returns-early", "check_failed", "asynchronous without a sync"),
     "careless.py:ReturnsEarlyWhenTimed": ("returns-early-when-timed", "check_failed", "last timed call"),
+    "hostile.py:RemovesTemporaries": ("removes-temporaries", "ok", None),
+    "hostile.py:RemovesAllScratch": ("removes-all-scratch", "ok", None),
+    "hostile.py:ReplacesItsFiles": ("replaces-its-files", "error", "arrays"),
+    "hostile.py:AnswersForEver": ("answers-for-ever", "error", "its worker gave an answer of more than 1 MiB"),
+    "hostile.py:ReportsForEver": ("reports-for-ever", "error", "its worker reported more than 4 MiB"),
+    "hostile.py:RaisesStop": ("raises-stop", "error", "Stop: that is enough"),
+    "hostile.py:WithoutMemory": ("without-memory", "oom_host", "OpenBLAS error: Memory allocation still failed"),
+    "hostile.py:WithoutRoom": ("without-room", "error", "No space left on device: /tmp/kernel.s"),
 }
 PLANNED = {framework for framework, _, _ in ENDS.values()}
 
@@ -98,8 +106,8 @@ def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
 def test_nothing_but_results_is_left(faults):
     kinds = {re.sub(r"-[0-9a-f]{16}", "", path.name) for path in faults.folder.iterdir()}
     files = {"experiment.json", "environment.json", "planned.json", "results.csv", "report.html", "run.lock"}
-    assert kinds == files | {"problems", "records"}
-    assert not [path for path in faults.folder.rglob("*") if path.name.startswith(".") or "partial" in path.name]
+    assert kinds == files | {".snnbench", "problems", "records"}
+    assert not [path for path in faults.folder.rglob("*/*") if path.suffix not in (".json", ".npz")]
 
 
 @pytest.mark.parametrize(

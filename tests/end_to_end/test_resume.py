@@ -10,6 +10,8 @@ import psutil
 import pytest
 from support.paths import FAULTY
 
+from snnbench.files import PREFIX
+
 ADAPTERS = ["held.py:Held"]
 SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
 
@@ -30,9 +32,7 @@ def written(folder):
 
 
 def leftovers(folder):
-    return [
-        p for p in folder.rglob("*") if p.name.startswith(".") or p.suffix == ".tmp" or "partial" in p.name or p.name == "scratch"
-    ]
+    return [p for p in folder.rglob("*") if p.name.startswith((PREFIX, ".snnbench-"))]
 
 
 def workers_of(folder):
@@ -114,7 +114,7 @@ def test_killed_in_the_middle_of_a_case(snnbench, held):
     process.kill()
     process.communicate()
     assert psutil.wait_procs([worker], timeout=10)[1] == []
-    assert (snnbench.folder / "out" / "scratch").exists()
+    assert leftovers(snnbench.folder / "out")
     held.free()
     ended = snnbench.run(config)
     assert (ended.exit_code, len(ended.records)) == (0, 1)

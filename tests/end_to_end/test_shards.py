@@ -9,6 +9,7 @@ import pytest
 from snnbench.adapters.base.case import Case
 from snnbench.experiment.shard import Shard, parse_shard
 from snnbench.mistakes import ConfigError
+from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results, write_report
 
 ADAPTERS = ["numpy_network.py:NumpyNetwork", "raising.py:RefusesLate", "dying.py:Segfaults"]
@@ -108,7 +109,7 @@ def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):
 def test_the_report_is_the_whole_ones(runs, tmp_path):
     """The same records, dealt out to three folders as shards do and merged: the same bytes."""
     snnbench, whole, parts = runs
-    write_report(whole.folder, "odd", read_results([whole.folder]))
+    write_report(ResultFolder(whole.folder), "odd", read_results([whole.folder]))
     for part in parts:
         mine = {record["case_id"] for record in part.records}
         folder = tmp_path / part.folder.name

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from snnbench.executors import docker_engine
-from snnbench.executors.docker import ending_of
+from snnbench.executors.docker import ending_of, sources_of
 from snnbench.executors.executor import Ending
 
 IMAGE = os.environ.get("SNNBENCH_IMAGE", "snnbench")
@@ -120,7 +120,7 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
 
 def running(snnbench) -> str:
     """The events of the worker at work."""
-    return "".join(path.read_text() for path in (snnbench.folder / "out" / "scratch").glob("run-*/events"))
+    return "".join(path.read_text() for path in (snnbench.folder / "out").glob("snnbench-scratch-*/files/workers/run-*/events"))
 
 
 @pytest.mark.engine
@@ -209,3 +209,14 @@ def test_without_the_package_it_says_what_to_install(snnbench):
 )
 def test_how_a_container_ended(state, timed_out, kernel_killed, ending):
     assert ending_of(state, timed_out, kernel_killed) == ending
+
+
+def test_of_the_users_disk_a_container_sees_what_the_adapter_imports_and_no_more(tmp_path):
+    files = {"mine.py": "import helper\nimport package.part\nimport numpy\n", "helper.py": "import other\n", "other.py": ""}
+    files |= {"package/__init__.py": "", "package/part.py": "", "secret.py": "", "secret/key.pem": ""}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    seen = sources_of(f"{tmp_path / 'mine.py'}:Mine")
+    assert {path.relative_to(tmp_path).as_posix() for path in seen} == {"mine.py", "helper.py", "other.py", "package"}
+    assert sources_of("package.module:Mine") == set()

@@ -1,11 +1,10 @@
 """Records are written whole or not at all, and can be read for good."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from support.paths import GOLDEN
+from support.trees import tree
 
 from snnbench.files import write_atomically
 from snnbench.mistakes import ConfigError
@@ -19,35 +18,49 @@ def golden() -> dict:
     return json.loads(RECORD.read_text())
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from snnbench import files
-setattr(files.os, sys.argv[2], lambda *a: os.kill(os.getpid(), signal.SIGKILL))
-files.write_atomically(Path(sys.argv[1]), "new" * 100_000)
-"""
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path, step):
-    path = tmp_path / "records" / "file.json"
-    write_atomically(path, "old")
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), step], timeout=60)
-    assert ended.returncode == -9
-    assert path.read_text() == "old"
-    (sentence,) = ResultFolder(tmp_path).read_records()[1]  # the temporary is no record
-    assert sentence.startswith(f"{path} is not a record of schema 2: Invalid JSON")
-    ResultFolder(tmp_path).remove_leftovers()
-    assert [entry.name for entry in path.parent.iterdir()] == ["file.json"]
-
-
-def test_leftovers_are_removed_and_results_kept(tmp_path):
-    for name in ("scratch/run/job.json", "problems/a.partial.npz", "problems/a.npz", "records/.a.json.7.tmp", "records/a.json"):
+def test_a_users_files_stay_and_where_they_would_be_replaced_the_folder_is_refused(tmp_path):
+    for name in ("scratch/thesis.txt", "compiled/a.o", "deep/er/a.tmp", "a.partial.npz", ".a.json.7.tmp"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    ResultFolder(tmp_path).remove_leftovers()
-    left = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()]
-    assert sorted(left) == ["problems/a.npz", "records/a.json"]
+        (tmp_path / name).write_text("mine")
+    before = tree(tmp_path)
+    folder = ResultFolder(tmp_path)
+    folder.make()
+    with folder.locked(), folder.writing():
+        folder.write_record(Record.model_validate(golden()))
+    ResultFolder(tmp_path).make()
+    assert before.items() <= tree(tmp_path).items()
+    assert set(tree(tmp_path)) - set(before) == {
+        ".snnbench",
+        "run.lock",
+        "records",
+        f"records/{next(folder.records.iterdir()).name}",
+    }
+
+
+OURS = ["records/a.json", "problems/a.npz", "plots/a.png", "experiment.json", "planned.json", "results.csv", "report.html"]
+
+
+@pytest.mark.parametrize("name", [*OURS, "environment-a.json", ".snnbench"])
+def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match=f"has {name.split('/')[0]}, which snnbench did not write; choose another --out"):
+        ResultFolder(tmp_path).make()
+    assert tree(tmp_path) == before
+
+
+def test_a_folder_that_holds_a_record_is_ours_without_its_marker(tmp_path):
+    folder = ResultFolder(tmp_path)
+    folder.write_record(Record.model_validate(golden()))
+    folder.table.write_text("framework")
+    ResultFolder(tmp_path).make()
+    assert not folder.marker.exists()
+
+
+def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be a result folder: File name too long"):
+        ResultFolder(tmp_path / (300 * "a")).make()
 
 
 @pytest.mark.parametrize(

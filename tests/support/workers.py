@@ -71,7 +71,7 @@ class Worker:
             return {"failed": "error"}
         cpu = 0.5 if self.slots in self.preempted_in else 1.0
         slot = {name: self.step for name in ("began", "wall", "low", "high", "enqueue")}
-        return {"slot": {**slot, "calls": 5, "device": cpu * self.step, "samples": [self.step]}, "cpu": 0.08}
+        return {"slot": {**slot, "calls": 5, "device": cpu * self.step, "samples": [self.step]}, "cpu": 0.8 * self.order_s}
 
     def end(self):
         self.ended = True

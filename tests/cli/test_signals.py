@@ -1,0 +1,51 @@
+"""Ctrl-C and SIGTERM at any moment of a command: exit code 130, one line, no traceback."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+AT_IMPORT = """
+import os, signal, sys
+module, sent = sys.argv[1], int(sys.argv[2])
+class Interrupting:
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), sent)
+sys.meta_path.insert(0, Interrupting)
+"""
+AT_EXIT = """
+import atexit, os, sys
+atexit.register(os.kill, os.getpid(), int(sys.argv[2]))
+"""
+IGNORED = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+"""
+COMMAND = """
+from snnbench.cli import main
+sys.argv[1:] = ["--version"]
+main()
+"""
+
+
+def ended(before, module, sent):
+    command = [sys.executable, "-c", before + COMMAND, module, str(int(sent))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["snnbench.mistakes", "snnbench.cli.app", "numpy._core._multiarray_umath", "snnbench.cli.env"])
+def test_while_the_command_is_imported(module, sent):
+    assert ended(AT_IMPORT, module, sent) == (130, "snnbench: interrupted\n")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_when_it_has_ended(sent):
+    assert ended(AT_EXIT, "", sent) == (130, "snnbench: interrupted\n")
+
+
+def test_what_a_shell_starts_in_the_background_goes_on():
+    assert ended(IGNORED + AT_IMPORT, "snnbench.cli.app", signal.SIGINT) == (0, "")

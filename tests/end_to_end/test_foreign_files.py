@@ -1,0 +1,115 @@
+"""Nothing of the user's is lost: not in the result folder, not in the folder of temporary files, not on a full disk."""
+
+import errno
+import json
+import os
+
+import pytest
+from support.command_line import TINY
+from support.paths import FAULTY
+from support.trees import tree
+
+from snnbench import files
+
+NUMPY = "numpy_network.py:NumpyNetwork"
+MINE = ("scratch/thesis.txt", "compiled/x.o", "deep/er/a.tmp", "deep/a.partial.npz", ".records.json.7.tmp", "notes.txt")
+
+
+@pytest.fixture(scope="module")
+def measured(snnbench_module):
+    """A run into a folder in which the user has files, whose names were once ours; what lay there before."""
+    project = snnbench_module.folder / "project"
+    for name in MINE:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("mine")
+    (project / "link").symlink_to(snnbench_module.notes)
+    before = tree(project)
+    config = snnbench_module.config(["numpy"], [NUMPY])
+    return snnbench_module.run(config, out="project"), config, before
+
+
+def test_a_run_into_a_users_folder_leaves_the_users_files(snnbench_module, measured):
+    ended, config, before = measured
+    assert ended.exit_code == 0, ended.stderr
+    assert before.items() <= tree(ended.folder).items()
+    again = snnbench_module.run(config, out="project")
+    assert "kept, ok" in again.stderr and before.items() <= tree(ended.folder).items()
+
+
+def test_a_run_is_refused_where_it_would_replace_a_users_file(snnbench):
+    (snnbench.folder / "out").mkdir()
+    (snnbench.folder / "out" / "results.csv").write_text("mine")
+    ended = snnbench.run(snnbench.config(["numpy"], [NUMPY]))
+    sentence = "snnbench: out: has results.csv, which snnbench did not write; choose another --out"
+    assert (ended.exit_code, ended.message) == (2, sentence)
+    assert tree(ended.folder) == {"results.csv": b"mine"}
+
+
+@pytest.mark.parametrize("name", [f"snnbench-{os.getuid()}", f"{files.PREFIX}home"])
+def test_a_link_in_the_folder_of_temporary_files_is_not_followed(snnbench, name):
+    home, temporary = snnbench.folder / "home", snnbench.folder / "tmp"
+    temporary.mkdir()
+    (home / "7").mkdir(parents=True)
+    (home / "7" / "thesis.txt").write_text("mine")
+    (home / files.MARKER).write_text(files.TAG)
+    (temporary / name).symlink_to(home)
+    before = tree(snnbench.folder)
+    snnbench.environment["TMPDIR"] = str(temporary)
+    ended = snnbench.installed("check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY)
+    assert ended.exit_code == 0, ended.stderr
+    assert tree(snnbench.folder) == before
+
+
+def test_a_damaged_problem_is_told_set_aside_and_computed_again(snnbench_module, measured):
+    ended, config, _ = measured
+    (problem,) = ended.folder.glob("problems/*.npz")
+    whole = problem.read_bytes()
+    problem.write_bytes(whole[: len(whole) // 2])
+    again = snnbench_module.run(config, "--fresh", out="project")
+    assert again.exit_code == 0, again.stderr
+    assert f"{problem.name} is damaged: kept as {problem.stem}.damaged, and computed again" in again.stderr
+    assert problem.read_bytes() == whole and len(list(problem.parent.iterdir())) == 2
+    assert "damaged" not in snnbench_module.run(config, "--fresh", out="project").stderr
+
+
+VERBS = {
+    "run": lambda config, out: ("run", "--config", config, "--out", out),
+    "merge": lambda config, out: ("merge", "project", "--out", out),
+    "report": lambda config, out: ("report", "project", "--out", out),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(snnbench_module, measured, monkeypatch, verb, after):
+    """It gets full while one of the first files is written."""
+    left, real = [after], os.fsync
+
+    def full(descriptor):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    _, config, _ = measured
+    monkeypatch.setattr(files.os, "fsync", full)
+    out = f"full-{verb}-{after}"
+    ended = snnbench_module(*VERBS[verb](config, out))
+    monkeypatch.undo()
+    assert ended.exit_code == 1
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("snnbench: No space left on device: ") and f"{out}/" in last and last.endswith("; make room there")
+    assert not [path for path in (snnbench_module.folder / out).rglob("*") if path.name.startswith((files.PREFIX, ".snnbench-"))]
+    again = snnbench_module(*VERBS[verb](config, out))
+    assert again.exit_code == 0, again.stderr
+
+
+def test_names_that_are_too_long_are_one_sentence(snnbench):
+    long = 300 * "a"
+    config = snnbench.config(["numpy"], [NUMPY])
+    config.write_text(config.read_text().replace('name = "odd"', f'name = "{long}"'))
+    for arguments in (["run", "--config", config], ["plan", "--config", config], ["init", f"{long}.toml"], ["report", long]):
+        ended = snnbench(*arguments)
+        assert (ended.exit_code, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+        assert "File name too long" in ended.message
+    assert json.dumps(sorted(path.name for path in snnbench.folder.iterdir())) == '["notes", "odd.toml"]'

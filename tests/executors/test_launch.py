@@ -1,0 +1,117 @@
+"""What becomes of a worker that does what it likes: it is ended, told in words, and takes nothing with it."""
+
+import os
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from snnbench.executors.events import MOST_BYTES
+from snnbench.executors.executor import TAIL_BYTES
+from snnbench.executors.launch import Launched, launch
+from snnbench.executors.local import LocalExecutor, LocalWorker
+from snnbench.run.outcome import verdict
+
+START = """
+import json, os, sys, shutil, mmap, signal
+from pathlib import Path
+job = json.loads(Path(sys.argv[1]).read_text())
+events, orders, answers = (Path(job[name]) for name in ("events", "orders", "answers"))
+folder = events.parent
+def emit(event): open(events, "a").write(event + "\\n")
+def answer(text): open(answers, "w").write(text + "\\n")
+emit('{"part": "import", "status": "ok"}')
+"""
+END = """emit('{"part": "end", "cpu_seconds": 0.5}')"""
+
+
+@dataclass(frozen=True)
+class Scripted(LocalExecutor):
+    """Runs Python text in place of the worker."""
+
+    text: str = ""
+
+    def start(self, arguments, variables, writes, memory_bytes):
+        return LocalWorker([sys.executable, "-c", START + self.text, arguments[-1]], {**os.environ, **variables}, memory_bytes)
+
+
+def ended(tmp_path, text, timeout=30.0, memory_bytes=1 << 34):
+    outcome = launch("run", {}, tmp_path / "scratch", timeout, memory_bytes, {}, Scripted(text=text))
+    assert list((tmp_path / "scratch").iterdir()) == []
+    return outcome, verdict(outcome, "cpu")
+
+
+LOSES_ITS_FOLDER = {
+    "removed": "shutil.rmtree(folder)",
+    "a link to a file of the user's": "events.unlink(); events.symlink_to('/etc/passwd')",
+    "a pipe that nobody writes": "events.unlink(); os.mkfifo(events)",
+    "a folder": "events.unlink(); events.mkdir()",
+}
+
+
+@pytest.mark.parametrize("how", LOSES_ITS_FOLDER)
+def test_what_was_reported_before_counts_whatever_lies_there_afterwards(tmp_path, how):
+    outcome, folded = ended(tmp_path, f"{LOSES_ITS_FOLDER[how]}\nos._exit(3)")
+    assert outcome.events == [{"part": "import", "status": "ok"}]
+    assert (folded["status"], folded["reason"]) == ("crash", "exited with status 3 in part 'import' before it was through")
+
+
+TOO_MUCH = {
+    "an answer without an end": (
+        "out = open(answers, 'wb')\nwhile True: out.write(b'x' * 65536)",
+        "an answer of more than 1 MiB",
+    ),
+    "events without an end": (f"os.truncate(events, {MOST_BYTES[0] + 1})", "reported more than 4 MiB"),
+    "more events than the disk holds": ("os.truncate(events, 1 << 40)", "reported more than 4 MiB"),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_who_reports_too_much_is_ended_with_an_error(tmp_path, what):
+    text, words = TOO_MUCH[what]
+    _, folded = ended(tmp_path, f"{text}\n{END}")
+    assert folded["status"] == "error" and words in folded["reason"]
+
+
+def test_output_without_an_end_is_kept_in_short(tmp_path):
+    outcome, folded = ended(tmp_path, "for _ in range(300): os.write(1, b'x' * 65536)\nos.write(2, b'the end')\n" + END)
+    assert folded["status"] == "ok"
+    assert len(outcome.output_tail) == TAIL_BYTES and outcome.output_tail.endswith("xthe end")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what is shared")
+def test_shared_memory_counts(tmp_path):
+    text = "memory = mmap.mmap(-1, 64 << 20)\nfor at in range(0, len(memory), 4096): memory[at] = 1\nsignal.pause()"
+    outcome, folded = ended(tmp_path, text, memory_bytes=48 << 20)
+    assert (outcome.over, outcome.timed_out, folded["status"]) == (True, False, "oom_host")
+    assert folded["reason"] == "used more memory than host_memory, with what it shared, in part 'import'"
+
+
+def test_orders_that_nobody_reads_end_with_the_time(tmp_path):
+    worker = Launched("run", {}, tmp_path / "scratch", 0.2, 1 << 34, {}, Scripted(text="signal.pause()"))
+    assert worker.order({"order": "x" * (1 << 20)}) is None and worker.timed_out
+    assert verdict(worker.end(), "cpu")["status"] == "timeout"
+
+
+def test_a_worker_that_fills_its_own_orders_and_reads_its_own_answers_harms_itself_only(tmp_path):
+    text = """
+out = os.open(orders, os.O_RDWR | os.O_NONBLOCK)
+try:
+    while True: os.write(out, b"x" * 65536)
+except BlockingIOError: pass
+answer("{}")
+signal.pause()
+"""
+    worker = Launched("run", {}, tmp_path / "scratch", 3.0, 1 << 34, {}, Scripted(text=text))
+    assert worker.answer() == {}
+    worker.seconds_left = 0.1
+    assert worker.order({"end": True}) is None
+    assert worker.end().timed_out
+
+
+def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch" / "run-").write_text("in the way")
+    workers = [Launched("run", {}, tmp_path / "scratch", 9.0, 1 << 34, {}, Scripted(text=END)) for _ in range(2)]
+    assert workers[0].folder != workers[1].folder
+    assert [worker.end().exit_code for worker in workers if worker.answer() is None] == [0, 0]

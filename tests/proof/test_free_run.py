@@ -1,0 +1,62 @@
+"""The stored free run of an oracle comes back as it was, and what is damaged is known for it."""
+
+import os
+
+import numpy as np
+import pytest
+
+from snnbench.adapters.base.case import Case
+from snnbench.proof.free_run import free_run, is_whole, read_free_run, write_free_run
+from snnbench.workloads import workload_of
+
+CASE = Case("any", neurons=31, time_steps=37, batch=3)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("problems") / "free.npz"
+    write_free_run(CASE, path)
+    return path
+
+
+def test_it_comes_back_as_it_was(stored):
+    free, again = free_run(CASE, workload_of(CASE).network(CASE)), read_free_run(stored)
+    assert (again.gains, again.rates) == (free.gains, free.rates)
+    np.testing.assert_array_equal(again.spikes, free.spikes)
+    assert is_whole(stored)
+
+
+def flipped(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "cut short": lambda content: content[: len(content) // 2],
+    "without its end": lambda content: content[:-1],
+    "one bit flipped": flipped,
+    "text": lambda content: b"gains",
+    "a pickle": lambda content: b"\x80\x04N.",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_no_free_run_and_nobody_is_told_to_unpickle_it(stored, tmp_path, damage):
+    path = tmp_path / "free.npz"
+    path.write_bytes(DAMAGE[damage](stored.read_bytes()))
+    assert not is_whole(path)
+    with pytest.raises(ValueError, match=r"free.npz is damaged \(\w+\); it is made again in the next run"):
+        read_free_run(path)
+
+
+def test_objects_are_not_unpickled(tmp_path):
+    path = tmp_path / "free.npz"
+    np.savez(path, neurons=np.array([print], object), gains=[1.0], rates=[0.1], spikes=[1])
+    assert not is_whole(path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: None])
+def test_what_is_no_file_is_no_free_run(tmp_path, make):
+    make(tmp_path / "free.npz")
+    assert not is_whole(tmp_path / "free.npz")
