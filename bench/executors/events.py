@@ -2,7 +2,6 @@
 to have the right form."""
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,11 +43,9 @@ class Event(BaseModel):
     nonzero: dict[str, float] = {}
 
 
-def read_events(file: int, most: int) -> list[dict[str, Any]] | None:
-    """The events in an open file; None if they are longer than `most` bytes. Only whole lines count: a worker may be killed in
-    the middle of one."""
-    size = os.fstat(file).st_size
-    return None if size > most else [_event(read_object(line)) for line in os.pread(file, size, 0).split(b"\n")[:-1]]
+def read_events(written: bytes) -> list[dict[str, Any]]:
+    """The events in what a worker has written. Only whole lines count: it may be killed in the middle of one."""
+    return [_event(read_object(line)) for line in written.split(b"\n")[:-1]]
 
 
 def _event(given: dict[str, Any] | None) -> dict[str, Any]:

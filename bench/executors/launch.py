@@ -159,9 +159,10 @@ class Launched:
         """End the worker, if it has not ended, and say how it ended."""
         try:
             ending = self.running.end(self.timed_out)
-            events = read_events(self.events, self.most_bytes)
-            if events is None:
-                self.fault, events = f"its worker reported more than {self.most_bytes >> 20} MiB", []
+            written = os.fstat(self.events).st_size
+            if written > self.most_bytes:
+                self.fault, written = f"its worker reported more than {self.most_bytes >> 20} MiB", 0
+            events = read_events(os.pread(self.events, written, 0))
             tail = self.running.output.tail.decode("utf-8", "replace")
             tail = str(clean(tail.replace(str(self.folder), "SCRATCH")))
             return Outcome(**vars(ending), fault=self.fault, events=events, output_tail=tail, duration_s=self.duration_s)

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 
 import pytest
 from hypothesis import given
@@ -81,11 +80,9 @@ def test_events_cut_anywhere_are_a_record_that_names_where(count, how):
 
 
 @given(st.integers(0, 4000))
-def test_a_file_of_events_cut_at_any_byte_gives_its_whole_lines(tmp_path_factory, count):
+def test_events_cut_at_any_byte_are_those_of_whole_lines(count):
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
-    path = tmp_path_factory.getbasetemp() / f"events-{os.getpid()}"
-    path.write_text(text[:count])
-    assert read_events(path) == EVENTS[: text[:count].count("\n")]
+    assert read_events(text[:count].encode()) == EVENTS[: text[:count].count("\n")]
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1))
@@ -96,11 +93,10 @@ def test_a_case_shows_its_worst_status_and_that_one_s_reason(statuses):
     assert folded["reason"] == f"{folded['status']}!"
 
 
-def test_a_message_cannot_give_orders_to_a_terminal(tmp_path):
+def test_a_message_cannot_give_orders_to_a_terminal():
     hostile = "\x1b[31mred\x1b[0m \x07and\tpl\u202eain\x9b1m\nwords\ud800"
     event = {"part": "build", "status": "build_error", "reason": hostile, "warnings": [hostile], "facts": {hostile: hostile}}
-    (tmp_path / "events").write_text(json.dumps(event) + "\n")
-    folded, harmless = fold(read_events(tmp_path / "events")), "red and\tplain\nwords"
+    folded, harmless = fold(read_events(json.dumps(event).encode() + b"\n")), "red and\tplain\nwords"
     assert (folded["reason"], folded["warnings"], folded["facts"]) == (harmless, [harmless], {harmless: harmless})
 
 
@@ -111,9 +107,8 @@ JUNK = [
 
 
 @pytest.mark.parametrize("line", JUNK, ids=range(len(JUNK)))
-def test_a_line_that_no_worker_of_ours_writes_is_an_error_of_its_case(tmp_path, line):
-    (tmp_path / "events").write_text("".join(f"{text}\n" for text in (json.dumps(EVENTS[0]), line, json.dumps(EVENTS[-1]))))
-    events = read_events(tmp_path / "events")
+def test_a_line_that_no_worker_of_ours_writes_is_an_error_of_its_case(line):
+    events = read_events("".join(f"{text}\n" for text in (json.dumps(EVENTS[0]), line, json.dumps(EVENTS[-1]))).encode())
     assert events == [EVENTS[0], SENSELESS, EVENTS[-1]]
     record = recorded(events, exit_code=0)
     assert (record.status, record.reason) == ("error", "its worker reported what makes no sense")
