@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..executors.local import LocalExecutor
 from ..mistakes import ConfigError
+from ..texts import anonymous
 from ..worker.task import Inquiry
 from .environment import known, named
 from .inventory import Inventory, take_inventory
@@ -60,5 +61,5 @@ def _located(where: str) -> tuple[str, Path]:
     for python in (folder / "bin" / "python", *(folder / name / "bin" / "python" for name in VIRTUAL)):
         if python.exists():
             name = (folder.parent if folder.name in VIRTUAL else folder).name
-            return re.sub(r"[^\w.-]", "-", name), python
+            return re.sub(r"[^\w.-]", "-", anonymous(name)), python
     raise ConfigError(f"--beside {where}: must be a virtual environment, or one of {', '.join(known())}")

@@ -24,7 +24,9 @@ def shuffled(items: Sequence[Item], seed: int, block: int) -> list[Item]:
 
 
 def estimate_seconds(case: Case, blocks: int, timed: float) -> float:
-    """A guess of the seconds that a case takes: start and imports, proof, and `timed` seconds of slots in each block."""
+    """A guess of the seconds that a case takes: start and imports, proof, and `timed` seconds of slots in each block. What
+    torch.compile takes is that of results/example: the first block's cache is empty."""
     products = (case.neurons or 1) ** 2 * (case.layers or 1)
     start, proof = 3.0, 0.5 + 1e-10 * case.time_steps * case.batch * products
-    return blocks * (start + timed) + proof
+    compiling = 90.0 + 15.0 * blocks if case.mode.startswith("compile") else 0.0
+    return blocks * (start + timed) + proof + compiling

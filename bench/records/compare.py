@@ -9,6 +9,7 @@ import numpy as np
 from snnbench.adapters.base.case import PHASES, full_name
 
 from ..mistakes import ConfigError, nearest
+from ..texts import anonymous
 from .changes import NOISE, Change, Pair, Rule, changes
 from .findings import Finding, findings, missing
 from .pairing import contrasts
@@ -100,7 +101,7 @@ def compare_with_copies(rows: list[Row], environment: str, factor: float | None 
     """The same of every framework variant, with its copy in another environment as the base (`run --beside`). Raises ConfigError
     if there is none."""
     rows = [replace(row, case=row.first.typed_case) for row in _newest(rows, True).values()]
-    mark = f"@{environment}"
+    mark = f"@{anonymous(environment)}"
     copies = {name: name.replace(mark, "", 1) for name in _variants(rows) if name.partition(":")[0].endswith(mark)}
     if not copies:
         raise ConfigError(f"--beside {environment}: nothing in the set was measured there")

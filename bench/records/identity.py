@@ -20,12 +20,17 @@ IN_WORDS: dict[str, Callable[[Any], str]] = {
 """Settings whose numbers have units."""
 
 
-def made_of(adapter: Facts, environment: Facts) -> tuple[str | None, str | None, str, str | None]:
+def made_of(adapter: Facts, environment: Facts) -> tuple[str | None, str | None, str, str]:
     """Version and adapter files; Python with the packages that the framework rests on, as JSON; and the image. Records of before
     there were closures are told apart by all packages of their environment."""
     packages = adapter.get("closure") or environment["hash"]
     rests_on = json.dumps([environment.get("python"), packages], sort_keys=True)
-    return adapter.get("version"), adapter.get("source_sha256"), rests_on, (environment.get("image") or {}).get("digest")
+    return adapter.get("version"), adapter.get("source_sha256"), rests_on, image_of(environment)
+
+
+def image_of(environment: Facts) -> str:
+    """The digest of the image in whose containers workers ran; `none` for processes."""
+    return str((environment.get("image") or {}).get("digest") or "none").removeprefix("sha256:")
 
 
 def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> str:

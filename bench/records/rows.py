@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ from snnbench.adapters.base.case import PHASES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
-from .identity import made_of
+from .identity import image_of, made_of
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Slot
@@ -167,12 +168,24 @@ def _row_of(record: Record) -> tuple[Any, ...]:
     return (record.case_id, record.set, *machine_of(record), *made_of(record.adapter, record.environment))
 
 
-ASPECTS: tuple[Callable[[Record], str], ...] = (
-    lambda record: record.adapter.get("version") or "",
-    lambda record: f"environment {record.environment['hash'][:6]}",
-    lambda record: f"image {((record.environment.get('image') or {}).get('digest') or 'none').removeprefix('sha256:')[:6]}",
-    lambda record: f"file {(record.adapter.get('source_sha256') or 'unknown')[:6]}",
-    lambda record: f"set {record.set}",
+def _rests_on(records: list[Record]) -> list[str]:
+    """Packages of which not all records have the same version: one or two by name, of more the environment."""
+    told = [record.adapter.get("closure") or {"all": record.environment["hash"]} for record in records]
+    told = [{**packages, "Python": record.environment.get("python")} for packages, record in zip(told, records, strict=True)]
+    varying = [name for name in dict.fromkeys(chain(*told)) if len({packages.get(name) for packages in told}) > 1]
+    versions = [record.adapter.get("version") for record in records]
+    varying = [name for name in varying if [packages.get(name) for packages in told] != versions]  # which is told already
+    if len(varying) > 2 or "all" in varying:
+        return [f"environment {record.environment['hash'][:6]}" for record in records]
+    return [" and ".join(f"{name} {packages.get(name) or 'none'}" for name in varying) for packages in told]
+
+
+ASPECTS: tuple[Callable[[list[Record]], list[str]], ...] = (
+    lambda records: [record.adapter.get("version") or "" for record in records],
+    lambda records: [text and f"with {text}" for text in _rests_on(records)],
+    lambda records: [f"image {image_of(record.environment)[:6]}" for record in records],
+    lambda records: [f"file {(record.adapter.get('source_sha256') or 'unknown')[:6]}" for record in records],
+    lambda records: [f"set {record.set}" for record in records],
 )
 """By what rows of one case and machine may differ, in words, what a reader wants to know most first."""
 
@@ -190,7 +203,7 @@ def name_apart(rows: list[Row]) -> None:
             names = {(comparison_group(row), row.case.framework_variant, label) for row, label in zip(same, labels, strict=True)}
             if len(names) == len(same):
                 break
-            texts = [aspect(row.first) for row in same]
+            texts = aspect([row.first for row in same])
             if len({*texts}) > 1:
                 labels = [(*label, text) if text else label for label, text in zip(labels, texts, strict=True)]
         for row, label in zip(same, labels, strict=True):

@@ -8,6 +8,7 @@ from support.environments import virtual
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
+from snnbench.environments.beside import _located
 from snnbench.environments.link import locations
 
 ADAPTER = """
@@ -126,3 +127,11 @@ def test_an_environment_without_this_snnbench(snnbench_module, config, other, tm
 def test_containers_are_not_of_this_machine(snnbench_module, config):
     ended = snnbench_module("plan", "--config", config, "--beside", "old project", "--executor", "docker")
     assert ended.exit_code == 2 and "needs workers that are processes, not --executor docker" in ended.message
+
+
+def test_a_copy_is_not_named_for_its_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("USER", "alice")
+    python = tmp_path / "alice" / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert _located(str(tmp_path / "alice"))[0] == "USER"

@@ -190,3 +190,5 @@ def test_a_case_without_some_axes_is_dominated_along_the_others():
 def test_an_estimate_grows_with_blocks_and_slots():
     case = Case("torch")
     assert estimate_seconds(case, 2, 10.0) > estimate_seconds(case, 1, 10.0) > estimate_seconds(case, 1, 1.0) > 1.0
+    compiled = replace(case, mode="compile")
+    assert estimate_seconds(compiled, 3, 1.0) > 100 + estimate_seconds(case, 3, 1.0)

@@ -40,7 +40,32 @@ APART = {
     "packages": (
         changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "a" * 16}),
         changed(adapter={"closure": CLOSURES[1]}, environment={"hash": "b" * 16}),
-        ["snntorch environment aaaaaa", "snntorch environment bbbbbb"],
+        ["snntorch with torch 2.13.0", "snntorch with torch 2.14.0"],
+    ),
+    "many packages": (
+        changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "a" * 16}),
+        changed(adapter={"closure": {**CLOSURES[1], "numpy": "2", "jax": "1"}}, environment={"hash": "b" * 16}),
+        ["snntorch with environment aaaaaa", "snntorch with environment bbbbbb"],
+    ),
+    "packages that nobody knows": (
+        changed(environment={"hash": "a" * 16}),
+        changed(environment={"hash": "b" * 16}),
+        ["snntorch with environment aaaaaa", "snntorch with environment bbbbbb"],
+    ),
+    "sets, beside unrelated packages": (
+        changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "a" * 16}, set="mine"),
+        changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "b" * 16}, set="yours"),
+        ["snntorch set mine", "snntorch set yours"],
+    ),
+    "Python": (
+        changed(environment={"python": "CPython 3.11.7"}),
+        changed(environment={"python": "CPython 3.12.1"}),
+        ["snntorch with Python CPython 3.11.7", "snntorch with Python CPython 3.12.1"],
+    ),
+    "a version in its packages": (
+        changed(adapter={"version": "0.9.4", "closure": {"snntorch": "0.9.4"}}),
+        changed(adapter={"version": "1.0.0", "closure": {"snntorch": "1.0.0"}}),
+        ["snntorch 0.9.4", "snntorch 1.0.0"],
     ),
     "images": (
         changed(environment={"image": {"digest": "sha256:1234567"}}),
