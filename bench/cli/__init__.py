@@ -1,13 +1,12 @@
 """The command line: one file per verb, no logic in it."""
 
+# What is imported here is imported before a Ctrl-C is handled: no more than this.
 import errno
-import io
 import os
 import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
@@ -19,13 +18,13 @@ def main() -> None:
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as of what a shell starts in the background
     signals = [signal.SIGTERM] if ignored else [signal.SIGINT, signal.SIGTERM]
 
-    def handle(handler: Callable[[int, FrameType | None], Any]) -> None:
+    def handle(handler: Callable[[int, FrameType | None], object]) -> None:
         for each in signals:
             signal.signal(each, handler)
 
     handle(_leave)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? instead of nothing
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))

@@ -1,7 +1,6 @@
 """What the exit status of the command line means; documented in the README, relied on by CI."""
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as of `typing`, without its import: these numbers must be there at once
 if TYPE_CHECKING:
     from ..records.rows import Row
 
@@ -10,7 +9,7 @@ FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED 
 
 def of_rows(rows: "list[Row]") -> int:
     """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
-    from ..status import RETRIED  # late: the numbers must be there before anything that takes a while to import
+    from ..status import RETRIED
 
     statuses = {record.status for row in rows for record in row.records}
     if statuses & {"check_failed", "implausible"}:

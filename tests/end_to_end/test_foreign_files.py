@@ -1,7 +1,6 @@
 """Nothing of the user's is lost: not in the result folder, not in the folder of temporary files, not on a full disk."""
 
 import errno
-import json
 import os
 
 import pytest
@@ -105,11 +104,9 @@ def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(snnbench_module, 
 
 
 def test_names_that_are_too_long_are_one_sentence(snnbench):
-    long = 300 * "a"
-    config = snnbench.config(["numpy"], [NUMPY])
-    config.write_text(config.read_text().replace('name = "odd"', f'name = "{long}"'))
-    for arguments in (["run", "--config", config], ["plan", "--config", config], ["init", f"{long}.toml"], ["report", long]):
+    long, config = 300 * "a", snnbench.config(["numpy"], [NUMPY])
+    for arguments in (["run", "--config", config, "--out", f"new/{long}"], ["init", f"{long}.toml"], ["report", long]):
         ended = snnbench(*arguments)
         assert (ended.exit_code, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
         assert "File name too long" in ended.message
-    assert json.dumps(sorted(path.name for path in snnbench.folder.iterdir())) == '["notes", "odd.toml"]'
+    assert sorted(path.name for path in snnbench.folder.iterdir()) == ["notes", "odd.toml"]
