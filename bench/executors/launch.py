@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 from ..files import naming, own_folder
 from ..texts import clean
 from .events import MOST_BYTES, read_events, read_object
-from .executor import CannotStart, Ending, Executor
+from .executor import TAIL_BYTES, CannotStart, Ending, Executor
 from .local import LocalExecutor
 from .surroundings import worker_environment
 
@@ -23,6 +24,8 @@ MOST_ANSWER_BYTES = 1 << 20
 """Of one answer: arrays are files."""
 LOOKS_S = 0.25
 """How often the memory of a worker is looked at while somebody waits for it."""
+CUT_WORD = re.compile(r"\A\S{1,512}(?=\s)")
+"""What a cut text begins with: it may be a part of a path that names somebody."""
 APART_MEMORY_BYTES = 16 * 2**30
 """That a worker outside a run may use."""
 
@@ -163,9 +166,11 @@ class Launched:
             if written > self.most_bytes:
                 self.fault, written = f"its worker reported more than {self.most_bytes >> 20} MiB", 0
             events = read_events(os.pread(self.events, written, 0))
-            tail = self.running.output.tail.decode("utf-8", "replace")
-            tail = str(clean(tail.replace(str(self.folder), "SCRATCH")))
-            return Outcome(**vars(ending), fault=self.fault, events=events, output_tail=tail, duration_s=self.duration_s)
+            tail = self.running.output.tail
+            text = tail.decode("utf-8", "replace")
+            text = CUT_WORD.sub("…", text) if len(tail) == TAIL_BYTES else text
+            text = str(clean(text.replace(str(self.folder), "SCRATCH")))
+            return Outcome(**vars(ending), fault=self.fault, events=events, output_tail=text, duration_s=self.duration_s)
         except CannotStart as error:
             return not_started(error)
         finally:

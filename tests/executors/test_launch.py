@@ -79,6 +79,12 @@ def test_output_without_an_end_is_kept_in_short(tmp_path):
     assert len(outcome.output_tail) == TAIL_BYTES and outcome.output_tail.endswith("xthe end")
 
 
+def test_a_word_that_was_cut_is_left_out(tmp_path):
+    """A part of a name is nobody's name, and would not be replaced."""
+    printed = f"os.write(1, b'/home/alice/' + b' ' * {TAIL_BYTES - 4} + b'!')"
+    assert ended(tmp_path, f"{printed}\n{END}")[0].output_tail.strip("… ") == "!"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what is shared")
 def test_shared_memory_counts(tmp_path):
     text = "memory = mmap.mmap(-1, 64 << 20)\nfor at in range(0, len(memory), 4096): memory[at] = 1\nsignal.pause()"

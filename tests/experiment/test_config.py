@@ -52,7 +52,7 @@ MISTAKES = {
     ),
     "neuron has no such reset": ('name = "a"\n[grid]\nneuron = [{ reset = "hart" }]', ["'hart'", "did you mean 'hard'"]),
     "neuron outside its domain": ('name = "a"\n[grid]\nneuron = [{ decay = 1.5 }]', ["grid.neuron", "decay = 1.5", "at most 1"]),
-    "neuron field of another kind": ('name = "a"\n[grid]\nneuron = [{ decay = "x" }]', ["grid.neuron", "float", "decay"]),
+    "neuron field of another kind": ('name = "a"\n[grid]\nneuron = [{ decay = "x" }]', ["grid.neuron", "a number for decay"]),
     "neuron is a number": ('name = "a"\n[grid]\nneuron = [3]', ["grid.neuron = 3", "name of a neuron"]),
     "precision": ('name = "a"\n[grid]\nprecision = ["fp23"]', ["grid.precision = 'fp23'", "did you mean 'fp32'", "bf16"]),
     "workload": ('name = "a"\n[grid]\nworkload = ["linear-if"]', ["grid.workload = 'linear-if'", "did you mean 'linear-lif'"]),
