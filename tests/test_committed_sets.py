@@ -36,8 +36,8 @@ def faults(name: str, groups: list[list]) -> list[str]:
     """What is wrong with the ranked rows of a set, by group."""
     found = []
     for rows in groups:
-        slots = [slot for row in rows for block in row.slots("step") for slot in block]
-        share = sum(slot.disturbed is not None for slot in slots) / len(slots)
+        slots = [one for row in rows for one in row.column("step", "disturbed")]
+        share = sum(one is not None for one in slots) / len(slots)
         if share > MOST_DISTURBED and not share_said(name, share):
             found.append(f"{share:.0%} of the slots were disturbed, and no line of the README that names results/{name} says so")
     if not any(row.standing.best > 1 or row.standing.worst < len(rows) for rows in groups for row in rows):

@@ -6,6 +6,7 @@ A contrast is the difference of two cases within a pass, so that what slows a wh
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import digamma, polygamma, stdtr, stdtrit
@@ -150,12 +151,17 @@ def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[
 
 def blocks_needed(variance: float, comparisons: int, effect: float = 1.05, most: int = 100) -> int | None:
     """The fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first step; None: more than `most`."""
-    for blocks in range(2, most + 1):
-        freedom = MOST_PRIOR + blocks - 1
-        quantiles = stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)
-        if quantiles * np.sqrt(variance / blocks) <= np.log(effect):
-            return blocks
-    return None
+    enough = np.flatnonzero(_reach(comparisons, most) * np.sqrt(variance) <= np.log(effect))
+    return int(enough[0]) + 2 if len(enough) else None
+
+
+@lru_cache(maxsize=16)
+def _reach(comparisons: int, most: int) -> Array:
+    """By the number of blocks, from two on: how many standard deviations of one block's contrast are surely found."""
+    blocks = np.arange(2, most + 1)
+    freedom = MOST_PRIOR + blocks - 1
+    reach: Array = (stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)) / np.sqrt(blocks)
+    return reach
 
 
 def blocks_to_decide(contrasts: Sequence[Array], most: int) -> int:

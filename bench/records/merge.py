@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..mistakes import ConfigError
 from .record import Record
@@ -27,22 +28,22 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     if out.records.exists():
         raise ConfigError(f"{out}: has records already; choose another --out")
     merged = Merged(" + ".join(dict.fromkeys(folder.path.resolve().name for folder in folders)))
-    newest: dict[tuple[str, int, str], Record] = {}
+    newest: dict[tuple[str, int, str], tuple[Record, Path]] = {}
     planned: dict[str, str] = {}
     for folder in folders:
-        records, damaged = folder.read_records()
         names, no_plan = folder.read_planned()  # each shard knows the whole plan: the report names what it misses
-        merged.unreadable += [*damaged, *no_plan]
+        merged.unreadable += [*folder.read_records()[1], *no_plan]
         planned |= names
-        for record in records:
+        for path, record in folder.records_by_path():
             key = (record.case_id, record.block, record.done_key)
-            if key in newest and newest[key] != record:
+            if key in newest and newest[key][1].read_bytes() != path.read_bytes():
                 merged.remarks.append(f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts")
-            newest[key] = max(newest.get(key, record), record, key=lambda one: (one.started_at, one.attempt))
+            newest[key] = max(
+                newest.get(key, (record, path)), (record, path), key=lambda one: (one[0].started_at, one[0].attempt)
+            )
     with out.writing() as scratch:
         whole = ResultFolder(scratch)
-        for record in newest.values():
-            whole.write_record(record)
+        whole.copy_records(newest.values())
         for folder in folders:
             for path in folder.environments:
                 whole.write(whole.path / path.name, path.read_bytes())

@@ -62,9 +62,9 @@ def _blocks(cases: Cases, phase: str) -> dict[Block, dict[int, _Slots]]:
 def _logs(timing: Timing) -> dict[int, float]:
     """Where a slot was repeated in its pass, the undisturbed one counts."""
     logs: dict[int, float] = {}
-    for slot in timing.slots:
-        if slot.in_pass not in logs or not slot.disturbed:
-            logs[slot.in_pass] = math.nan if slot.disturbed else math.log(slot.wall)
+    for number, wall, disturbed in zip(*map(timing.column, ("in_pass", "wall", "disturbed")), strict=True):
+        if number not in logs or not disturbed:
+            logs[number] = math.nan if disturbed else math.log(wall)
     return logs
 
 

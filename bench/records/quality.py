@@ -5,7 +5,7 @@ from statistics import median, quantiles
 
 from ..machine.monitor import slowed
 from ..stats import drift
-from .record import Record, Slot
+from .record import Record, Timing
 
 FEWEST_BLOCKS = 3
 MOST_DISTURBED = 0.2
@@ -19,7 +19,7 @@ MOST_FOREIGN_CORES = 0.25
 
 def flags(records: Sequence[Record]) -> list[str]:
     """Names of what is to be doubted, of the step's slots in all blocks."""
-    blocks = [timing.slots for record in records if (timing := record.timing("step"))]
+    blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
     raised = {
         "few_blocks": 0 < len(blocks) < FEWEST_BLOCKS,
@@ -35,21 +35,22 @@ def flags(records: Sequence[Record]) -> list[str]:
 
 def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | None:
     """How many of the slots of a phase were disturbed; None if there are none."""
-    slots = [slot for record in records if (timing := record.timing(phase)) for slot in timing.slots]
-    return sum(slot.disturbed is not None for slot in slots) / len(slots) if slots else None
+    slots = [one for record in records if (timing := record.timing(phase)) for one in timing.column("disturbed")]
+    return sum(one is not None for one in slots) / len(slots) if slots else None
 
 
 def _preempted(records: Sequence[Record]) -> float:
     """Share of the wall time in which the process had no core; 0 where the device's clock is not the process's."""
     timings = [timing for record in records if (timing := record.timing("step")) and timing.device_clock == "process"]
-    slots = [slot for timing in timings for slot in timing.slots]
-    wall = sum(slot.wall for slot in slots)
-    return sum(max(slot.wall - slot.device, 0.0) for slot in slots) / wall if wall else 0.0
+    walls, own = ([seconds for timing in timings for seconds in timing.column(name)] for name in ("wall", "device"))
+    wall = sum(walls)
+    return sum(max(one - device, 0.0) for one, device in zip(walls, own, strict=True)) / wall if wall else 0.0
 
 
-def _drift(slots: list[Slot]) -> float:
-    sound = [slot for slot in slots if not slot.disturbed]
-    return drift([slot.wall for slot in sound], [slot.began for slot in sound])
+def _drift(timing: Timing) -> float:
+    columns = zip(*map(timing.column, ("wall", "began", "disturbed")), strict=True)
+    sound = [(wall, began) for wall, began, disturbed in columns if not disturbed]
+    return drift([wall for wall, _ in sound], [began for _, began in sound])
 
 
 def _unsteady(canaries: list[list[float | None]]) -> bool:

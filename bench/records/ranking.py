@@ -59,7 +59,7 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
             known = np.isfinite(shown.high)
             found.append(Estimate(middle, low if known else None, high if known else None))
         else:
-            seconds = [slot.wall for record in records if (timing := record.timing(phase)) for slot in timing.slots]
+            seconds = [wall for record in records if (timing := record.timing(phase)) for wall in timing.column("wall")]
             found.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
     return found
 
@@ -110,6 +110,7 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
     """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it."""
     pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
     slower = surely_slower(pairs)
+    known = {*slower}
     ranks = rank_intervals(len(cases), slower)
     note = _note(cases, list(pairs.values()))
     found = {}
@@ -120,7 +121,7 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
             ratio = float(np.exp(shown.estimate)) if np.isfinite(shown.estimate) else float(seconds[case] / seconds[order[0]])
             if np.isfinite(shown.high):
                 (_, low, high), p = shown.ratio, shown.p
-        losers = tuple(loser for loser in order if (loser, case) in slower)
+        losers = tuple(loser for loser in order if (loser, case) in known)
         found[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
     return [found[case] for case in range(len(cases))]
 

@@ -14,7 +14,7 @@ from ..status import worst
 from .identity import image_of, made_of
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
-from .record import Record, Slot
+from .record import Record, Timing
 
 VARIANT = ("framework", "construction", "mode")
 """Fields of a case that say who computes it, and not what."""
@@ -85,15 +85,22 @@ class Row:
         known = [status for record in self.records if phase in record.parts and (status := record.parts[phase].status)]
         return worst(known) if known else None
 
-    def slots(self, phase: str) -> list[list[Slot]]:
-        """Block by block, of the blocks that have any."""
-        return [timing.slots for record in self.records if (timing := record.timing(phase)) and timing.slots]
+    def timings(self, phase: str) -> list[Timing]:
+        """Block by block, of the blocks that have slots."""
+        return [timing for record in self.records if (timing := record.timing(phase)) and len(timing.slots)]
+
+    def column(self, phase: str, name: str) -> list[Any]:
+        """One value of all slots of a phase; see `Timing.column`."""
+        return [value for timing in self.timings(phase) for value in timing.column(name)]
 
     def median(self, phase: str, clock: str) -> float | None:
         """Seconds on `clock`, which is wall, enqueue or device: as the published time is made, each block's median over the slots
         that were not disturbed, or over all if each was."""
-        blocks = [[slot for slot in slots if not slot.disturbed] or slots for slots in self.slots(phase)]
-        medians = [median(getattr(slot, clock) for slot in slots) for slots in blocks]
+        medians = []
+        for timing in self.timings(phase):
+            seconds = timing.column(clock)
+            sound = [one for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True) if not disturbed]
+            medians.append(median(sound or seconds))
         return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from snnbench.adapters.base.case import PHASES
 
 from .quality import MOST_DISTURBED
-from .record import Record, Slot
+from .record import Record
 from .rows import Row
 
 SAME_CANARY = 1.03
@@ -31,14 +31,14 @@ class Side:
 
 
 def side_of(rows: Sequence[Row]) -> Side:
-    slots = [slot for row in rows for phase in PHASES for block in row.slots(phase) for slot in block]
-    blocks = [len(row.slots("step")) for row in rows]
+    slots = [one for row in rows for phase in PHASES for one in row.column(phase, "disturbed")]
+    blocks = [len(row.timings("step")) for row in rows]
     canaries = {(one.set, one.block, one.live_set): seconds for row in rows for one in row.records if (seconds := canary(one))}
     return Side(
         (min(blocks, default=0), max(blocks, default=0)),
         len(slots),
-        _share(slot.disturbed is not None for slot in slots),
-        _share(_preempted(slot) for slot in slots),
+        _share(one is not None for one in slots),
+        _share(one == "preempted" for one in slots),
         float(np.exp(np.mean(np.log([*canaries.values()])))) if canaries else None,
     )
 
@@ -68,10 +68,6 @@ def doubts(base: Side, new: Side, same_machine: bool, names: tuple[str, str]) ->
 def canary_ratio(base: Side, new: Side) -> float | None:
     """New over base; None where one of them had none."""
     return new.canary / base.canary if base.canary and new.canary else None
-
-
-def _preempted(slot: Slot) -> bool:
-    return slot.disturbed == "preempted"
 
 
 def _share(values: Iterable[bool]) -> float:

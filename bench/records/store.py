@@ -3,22 +3,26 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from pydantic import ValidationError
 
 from ..files import exclusive, own_folder, write_atomically
 from ..mistakes import ConfigError
 from ..texts import anonymous
+from .compact import Shelf, uncollected
 from .record import SCHEMA, Record
 
 MARK = "Results of snnbench: records/, problems/, plots/, results.csv, report.html and *.json are its own, and may be replaced.\n"
 VERBATIM = {"schema", "snnbench", "case_id", "case", "block", "done_key", "status", "measure", "started_at"}
 """Fields of a record that hold no texts from outside but the names of the case, on which its id rests."""
+MOST_DETAILED = 1000
+"""Records of which every call is kept in memory, about: where there are more, those of every so manieth case."""
 
 
 class ResultFolder:
@@ -113,6 +117,20 @@ class ResultFolder:
         contents = [self._contents[path] for path in sorted(self._contents)]
         return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
 
+    def records_by_path(self) -> Iterator[tuple[Path, Record]]:
+        """All records with their files, by name."""
+        for path in sorted(self._contents):
+            if isinstance(content := self._contents[path], Record):
+                yield path, content
+
+    def copy_records(self, records: Collection[tuple[Record, Path]]) -> None:
+        """Write records of other folders, byte for byte as their files have them, into this one, which has none yet."""
+        self.records.mkdir()
+        for record, path in records:
+            self.record_path(record.case_id, record.block, record.done_key).write_bytes(path.read_bytes())
+        os.sync()
+        self._contents = {self.record_path(one.case_id, one.block, one.done_key): one for one, _ in records}
+
     def record(self, case_id: str, block: int, done_key: str) -> Record | None:
         """One record, if it is there and can be read."""
         content = self._contents.get(self.record_path(case_id, block, done_key))
@@ -158,8 +176,16 @@ class ResultFolder:
 
     @cached_property
     def _contents(self) -> dict[Path, Record | str]:
-        """The record in each file, or a sentence on why it could not be read."""
-        return {path: _content(path) for path in self.records.glob("[!.]*.json")}
+        """The record in each file, or a sentence on why it could not be read. Of many the records are made small."""
+        paths = list(self.records.glob("[!.]*.json"))
+        shelf, every = Shelf(), -(-len(paths) // MOST_DETAILED)
+        contents: dict[Path, Record | str] = {}
+        with uncollected():
+            for path in paths:
+                contents[path] = content = _content(path)
+                if every > 1 and isinstance(content, Record):
+                    shelf.compact(content, crc32(content.case_id.encode()) % every == 0)
+        return contents
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""

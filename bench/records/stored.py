@@ -5,7 +5,7 @@ group share of it is taken out: from a case's log ratio, new over base, the medi
 always the same, counts as one of these. What is left, BETWEEN, is as large as the noise of many blocks: see `Pair.spread`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,8 @@ from snnbench.adapters.base.case import full_name
 from snnbench.adapters.base.contract import Array
 
 from .changes import Pair
-from .contrasts import medians
 from .pairing import levels
-from .rows import Row, comparison_group
+from .rows import Row, comparison_group, grouped
 from .sides import canary
 
 RowPair = tuple[Row, Row]
@@ -43,17 +42,22 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
     """Of all cases that have times of the phase in both sets. Between machines only ratios within a comparison group say
     something, and a case that is alone in its group is left out."""
     timed = _phase([pair for pair in pairs if all(phase in row.estimates for row in pair)], phase)
-    found = []
+    usable = np.array([same_machine and old.case.device == "cpu" for old, _ in timed.pairs], dtype=bool)
+    canaries = np.where(usable[:, None], timed.canaries, np.nan)
+    contrasts, plain, found = timed.blocks.copy(), timed.published.copy(), []
+    compared = np.zeros(len(timed.pairs), dtype=bool)
+    for pool, members in _pools(timed.pairs, same_machine):
+        at = np.searchsorted(pool, members)
+        contrasts[members] = less_common(timed.blocks[pool], canaries[pool])[at]
+        plain[members] = less_common(timed.published[pool])[at]
+        compared[members] = len(pool) > 1
+    compared |= np.isfinite(canaries).any(axis=1)
     for index, (old, now) in enumerate(timed.pairs):
-        others = _others(timed.pairs, index, same_machine)
-        usable = same_machine and old.case.device == "cpu" and bool(np.isfinite(timed.canaries[index]).any())
-        if not others and not same_machine:
+        if not compared[index] and not same_machine:
             continue
-        contrasts = less_common(timed.blocks, index, others, timed.canaries[index] if usable else None)
-        plain = less_common(timed.published, index, others, None)
-        spread = BETWEEN if others or usable else BETWEEN_ALONE
+        spread = BETWEEN if compared[index] else BETWEEN_ALONE
         seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
-        found.append(Pair(full_name(old.case), phase, *seconds, contrasts, float(plain[0]), spread))
+        found.append(Pair(full_name(old.case), phase, *seconds, contrasts[index], float(plain[index, 0]), spread))
     return found
 
 
@@ -64,12 +68,13 @@ def common_shift(pairs: Sequence[RowPair]) -> float | None:
 
 
 def _phase(pairs: list[RowPair], phase: str) -> _Phase:
-    blocks = sorted({record.block for pair in pairs for row in pair for record in row.records})
+    numbers = sorted({record.block for pair in pairs for row in pair for record in row.records})
+    blocks = {number: place for place, number in enumerate(numbers)}
     logs, canaries = np.full((2, len(pairs), 2, len(blocks)), np.nan)
     for index, pair in enumerate(pairs):
         for side, row in enumerate(pair):
             for record in row.records:
-                at = blocks.index(record.block)
+                at = blocks[record.block]
                 if record.timing(phase):
                     logs[index, side, at] = levels([[record]], phase)[0, 0]
                 if seconds := canary(record):
@@ -78,21 +83,48 @@ def _phase(pairs: list[RowPair], phase: str) -> _Phase:
     return _Phase(pairs, logs[:, 1] - logs[:, 0], canaries[:, 1] - canaries[:, 0], published[:, 1:] - published[:, :1])
 
 
-def _others(pairs: Sequence[RowPair], index: int, same_machine: bool) -> list[int]:
-    """Pairs that show what is common to a pair and others: those of its group, or of its device if the group is too small."""
-    own, device = comparison_group(pairs[index][0])[1:], pairs[index][0].case.device
-    others = [other for other in range(len(pairs)) if other != index]
-    group = [other for other in others if comparison_group(pairs[other][0])[1:] == own]
-    if len(group) >= FEWEST_OTHERS or not same_machine:
-        return group
-    return [other for other in others if pairs[other][0].case.device == device]
+def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[int], list[int]]]:
+    """(pool, members): the pairs of a pool show what is common to them and the members, which are pairs of it. It is a comparison
+    group, or all pairs of the device for what belongs to groups that are too small."""
+    groups = grouped(range(len(pairs)), lambda index: comparison_group(pairs[index][0])[1:])
+    devices = grouped(range(len(pairs)), lambda index: pairs[index][0].case.device)
+    small: list[int] = []
+    for members in groups.values():
+        if len(members) > FEWEST_OTHERS or not same_machine:
+            yield members, members
+        else:
+            small += members
+    for device, members in grouped(sorted(small), lambda index: pairs[index][0].case.device).items():
+        yield devices[device], members
 
 
-def less_common(ratios: Array, index: int, others: list[int], canaries: Array | None) -> Array:
-    """A pair's log ratios less the median of the others' and of the canary's. With one other alone nobody knows which of the
-    two has changed: half of the difference counts for each."""
-    own: Array = ratios[index]
-    witnesses = np.array([*ratios[others], *([] if canaries is None else [canaries])])
-    if len(witnesses):
-        own = own - medians(witnesses.T)
-    return own / 2 if len(others) == 1 and canaries is None else own
+def less_common(ratios: Array, canaries: Array | None = None) -> Array:
+    """Log ratios (pairs, blocks), each less the median of the others' and of its own canary's; NaN: unknown. Of two pairs alone
+    nobody knows which has changed: half of the difference counts for each."""
+    known = np.full(ratios.shape, np.nan) if canaries is None else canaries
+    steadied = np.isfinite(known).any(axis=1, keepdims=True)
+    less = ratios - _medians_of_others(ratios, known)
+    if len(ratios) > 2:
+        return less
+    return np.where(steadied, less, ratios if len(ratios) == 1 else less / 2)
+
+
+def _medians_of_others(values: Array, more: Array) -> Array:
+    """(pairs, blocks): the median of all other pairs' values in a block and of the one in `more`."""
+    return np.array([_others_of_block(own, extra) for own, extra in zip(values.T, more.T, strict=True)]).reshape(values.T.shape).T
+
+
+def _others_of_block(own: Array, extra: Array) -> Array:
+    """Sorted once: if each of 20,000 cases searched all others, that would take minutes."""
+    there, added = np.isfinite(own), np.isfinite(extra)
+    ordered = np.append(np.sort(own[there]), np.nan)
+    rank = np.where(there, np.searchsorted(ordered[:-1], own), len(ordered))
+    below = np.searchsorted(ordered[:-1], extra) - (there & (own < extra))
+    count = there.sum() - there + added
+
+    def smallest(nth: Array) -> Array:
+        others = nth - (added & (nth > below))
+        value = ordered[np.clip(others + (others >= rank), 0, len(ordered) - 1)]
+        return np.where(added & (nth == below), extra, value)
+
+    return np.where(count > 0, (smallest((count - 1) // 2) + smallest(count // 2)) / 2, np.nan)

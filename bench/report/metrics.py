@@ -223,7 +223,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("device_clock", _device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
     Metric("blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600),
-    Metric("slots", lambda row: sum(map(len, row.slots("step")))),
+    Metric("slots", lambda row: len(row.column("step", "disturbed"))),
     Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
     Metric("quality", lambda row: " ".join(row.quality), "", REMARKS, "", f"times {SUMMARY} {NATIVES}", 610, _remarks),
     Metric("warnings", _warnings),

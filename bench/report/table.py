@@ -9,11 +9,14 @@ import numpy as np
 from snnbench.adapters.base.contract import Array
 
 from ..records.contrasts import Comparison, compared
-from ..records.pairing import contrasts
+from ..records.pairing import contrasts, levels
 from ..records.rows import Row, grouped
 from .coverage import Conditions
 from .metric import Entry, Metric
 from .metrics import METRICS
+
+MOST_TOGETHER = 100
+"""Cases, about: so many processes are alive at once."""
 
 
 class Table:
@@ -71,7 +74,11 @@ class Table:
         return found
 
     def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
-        """Several figures ask for contrasts of the same cases, with one or the other as their base."""
+        """Several figures ask for contrasts of the same cases, with one or the other as their base. More than MOST_TOGETHER were
+        not alive together, and all their pairs would be too many."""
+        if len(others) >= MOST_TOGETHER:
+            own, *logs = levels([entry.row.records for entry in (base, *others)], phase)
+            return compared([seconds - own for seconds in logs])
         cases = sorted([base, *others], key=attrgetter("index"))
         places = {entry.index: place for place, entry in enumerate(cases)}
         key = (phase, *places)

@@ -20,8 +20,7 @@ def judged(contrasts, rule, spread=0.0):
 
 def stored(ratios):
     """The same of log ratios of block levels, new over base, of cases of one group."""
-    cases = range(len(ratios))
-    return judged([less_common(ratios, one, [each for each in cases if each != one], None) for one in cases], STORED, BETWEEN)
+    return judged(less_common(ratios), STORED, BETWEEN)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +54,22 @@ def test_recorded_sets(levels, blocks, same, found):
 
 def test_a_drift_of_the_whole_machine_changes_nothing(levels):
     ratios = next(draws(levels, BLOCKS))
-    for one in range(8):
-        others = [each for each in range(8) if each != one]
-        drifted = less_common(ratios + np.log(1.2), one, others, None)
-        assert drifted == pytest.approx(less_common(ratios, one, others, None), abs=1e-12)
+    assert less_common(ratios + np.log(1.2)) == pytest.approx(less_common(ratios), abs=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3, 8, 97])
+def test_what_is_common_is_the_median_of_the_others_and_of_the_own_canary(pairs):
+    random = np.random.default_rng(pairs)
+    ratios, canaries = random.normal(size=(2, pairs, 37)).round(1)  # many are equal
+    ratios[random.random(ratios.shape) < 0.2] = canaries[random.random(ratios.shape) < 0.5] = np.nan
+    canaries[::3] = np.nan
+    less = less_common(ratios, canaries)
+    for one in range(pairs):
+        others = np.delete(ratios, one, axis=0)
+        wanted = ratios[one] - medians(np.vstack([others, canaries[one]]).T)
+        if np.isnan(canaries[one]).all():
+            wanted = ratios[one] if pairs == 1 else wanted / 2 if pairs == 2 else wanted
+        assert less[one] == pytest.approx(wanted, nan_ok=True)
 
 
 def test_five_percent_more_is_found_in_three_blocks_of_a_run():

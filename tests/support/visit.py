@@ -19,7 +19,7 @@ class Visit:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        self.page.wait_for_selector("#cases.ready")
+        self.page.wait_for_selector("body.complete #cases.ready")
 
     def draw(self, figure: str = "") -> None:
         """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all; what is drawn already stays."""
@@ -44,6 +44,7 @@ class Visit:
         return self.page.locator(f"[data-figure={figure}] .plot").first.locator("svg text").all_text_contents()
 
     def lines(self) -> list[str]:
+        self.page.wait_for_selector("#cases.ready")
         return self.page.locator("#cases tbody tr:visible th").all_inner_texts()
 
     def saved(self, button: str) -> bytes:

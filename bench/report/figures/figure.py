@@ -88,6 +88,11 @@ def by_meaning(table: Table) -> Iterator[tuple[str, dict[str, str], str, list[En
             yield phase, where, meaning, same
 
 
+def short(value: float, digits: int = 4) -> float:
+    """So many digits: a pixel needs no more than four."""
+    return float(f"{value:.{digits}g}")
+
+
 def substituted(spec: Any, values: dict[str, Any]) -> Any:
     """`spec` with every text `$name` replaced by `values["name"]`."""
     if isinstance(spec, dict):

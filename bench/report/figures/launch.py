@@ -7,7 +7,7 @@ from typing import Any
 from ...records.rows import grouped
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, by_phase, panel_of
+from .figure import Figure, by_phase, panel_of, short
 from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 
 TEXT = (
@@ -51,9 +51,9 @@ def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str
     deciding = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}
     return {
         "row": entry.index,
-        "most": most and most[0],
-        "least": least and max(least[0], 0.0),
-        "returned": returned,
+        "most": most and short(most[0], 7),
+        "least": least and short(max(least[0], 0.0), 7),
+        "returned": returned and short(returned, 7),
         "verdict": answer,
         "unsure": returned is None and any(share and share[1] < limit < share[2] for share, limit in deciding.get(answer, [])),
     }

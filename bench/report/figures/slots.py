@@ -1,13 +1,13 @@
 """One case slot by slot, coloured by block, and the device's clock underneath."""
 
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any
 
 from ...machine.monitor import slowed
 from ...records.record import Record, Slot
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel
+from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
@@ -18,14 +18,18 @@ TEXT = (
 )
 MOST_CALLS = 20_000
 """In the whole report. Where there are more, every k-th is shown, and a note says so."""
+MOST_CASES = 400
 
 
 def slots(table: Table) -> Figure:
-    shown = [entry for entry in table.entries if entry.shows("step") and not entry.native]
-    calls = sum(len(slot.samples) for entry in shown for slot in chain(*entry.row.slots("step")))
-    every = max(1, -(-calls // MOST_CALLS))
+    timed = [entry for entry in table.entries if entry.shows("step") and not entry.native]
+    calls = {entry.index: sum(map(len, entry.row.column("step", "samples"))) for entry in timed}
+    known = [entry for entry in timed if calls[entry.index]]
+    shown = known[:: -(-len(known) // MOST_CASES) or 1]
+    every = max(1, -(-sum(calls[entry.index] for entry in shown) // MOST_CALLS))
     panels = [panel for entry in shown for panel in _panels(table, entry, every)]
-    return Figure("slots", "One case, slot by slot", TEXT, _spec(), panels, "There are no slots.")
+    some = f" Of {len(timed)} cases {len(shown)} are here, evenly chosen." if len(shown) < len(timed) else ""
+    return Figure("slots", "One case, slot by slot", TEXT + some, _spec(), panels, "There are no slots.")
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
@@ -54,7 +58,7 @@ FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dot
 """Slots, and a frequency that holds until the next reading."""
 
 
-def _timed(entry: Entry) -> list[tuple[Record, list[Slot]]]:
+def _timed(entry: Entry) -> list[tuple[Record, Sequence[Slot]]]:
     return [(record, timing.slots) for record in entry.row.records if (timing := record.timing("step")) and timing.slots]
 
 
@@ -62,16 +66,16 @@ def _wall(entry: Entry, every: int) -> list[dict[str, Any]]:
     points: list[dict[str, Any]] = []
     for record, block in _timed(entry):
         for slot in block:
-            place = {"block": record.block + 1, "at": _short(slot.began - block[0].began)}
-            points += [place | {"call": _short(seconds)} for seconds in slot.samples[::every]]
-            middle = {"value": _short(slot.wall), "low": _short(slot.low), "high": _short(slot.high)}
+            place = {"block": record.block + 1, "at": short(slot.began - block[0].began)}
+            points += [place | {"call": short(seconds)} for seconds in slot.samples[::every]]
+            middle = {"value": short(slot.wall), "low": short(slot.low), "high": short(slot.high)}
             points.append(place | middle | ({"disturbed": slot.disturbed} if slot.disturbed else {}))
     return points
 
 
 def _device(entry: Entry) -> list[dict[str, Any]]:
     return [
-        {"block": record.block + 1, "at": _short(slot.began - block[0].began), "value": _short(slot.device)}
+        {"block": record.block + 1, "at": short(slot.began - block[0].began), "value": short(slot.device)}
         for record, block in _timed(entry)
         for slot in block
     ]
@@ -89,7 +93,7 @@ def _frequency(entry: Entry) -> list[dict[str, Any]]:
         held = [mhz for at, mhz in readings if at <= 0][-1:]
         within = [(0.0, mhz) for mhz in held] + [(at, mhz) for at, mhz in readings if 0 < at <= end]
         within += [(end, mhz) for _, mhz in within[-1:]]
-        points += [{"block": record.block + 1, "at": _short(at), "value": _short(mhz)} for at, mhz in within]
+        points += [{"block": record.block + 1, "at": short(at), "value": short(mhz)} for at, mhz in within]
     return points
 
 
@@ -97,7 +101,7 @@ def _span(points: list[dict[str, Any]]) -> list[float]:
     """What the slots fill, and a little more: one slow call would press them all onto a line."""
     known = [point[name] for point in points for name in ("low", "value", "high") if name in point]
     margin = 0.05 * (max(known) - min(known)) or 0.01 * max(known)
-    return [_short(min(known) - margin), _short(max(known) + margin)]
+    return [short(min(known) - margin), short(max(known) + margin)]
 
 
 def _meanwhile(entry: Entry) -> list[str]:
@@ -116,11 +120,6 @@ def _meanwhile(entry: Entry) -> list[str]:
 
 
 UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}
-
-
-def _short(value: float) -> float:
-    """Four digits: a pixel needs no more."""
-    return float(f"{value:.4g}")
 
 
 def _spec() -> Spec:

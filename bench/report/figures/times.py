@@ -5,7 +5,7 @@ from typing import Any
 
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, by_speed, panel_of
+from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
 from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots
 
 TEXT = (
@@ -41,7 +41,8 @@ def _add_ratios(table: Table, phase: str, base: Entry, group: list[Entry], point
         ratios = [tuple(entry.values[name] for name in ("ratio", "ratio_low", "ratio_high")) for entry, _ in others]
     else:
         shown = table.compared(phase, base, [entry for entry, _ in others]) if others else []
-        ratios = [one.ratio if isfinite(one.high) else (one.ratio[0], None, None) for one in shown]
+        short_ratios = (tuple(map(short, one.ratio)) for one in shown)
+        ratios = [ratio if isfinite(ratio[2]) else (ratio[0], None, None) for ratio in short_ratios]
     for (_, point), (ratio, low, high) in zip(others, ratios, strict=True):
         point |= {"against_base": ratio, "ratio_low": low, "ratio_high": high}
 

@@ -1,17 +1,27 @@
 "use strict";
 // What is shown: the filters' state, kept in the address (#section&axis=value…), so that a link opens the same view.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const place = new Map(data.columns.map((name, index) => [name, index]));
+const data = { figures: {} }; // filled by `start`
 const form = document.getElementById("filters");
-const USUAL = { baseline: data.baseline, view: "times", sort: "", search: "", case: "" }; // a minus before `sort`: downwards
+const USUAL = { baseline: "", view: "times", sort: "", search: "", case: "" }; // a minus before `sort`: downwards
 const state = { filters: {}, frameworks: new Set(), ...USUAL };
 const listeners = []; // called when the state has changed
+
+/** What `packed` in page.py made of a value. */
+async function unpacked(script) {
+  const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).text();
+}
+
+async function loaded(name) {
+  return JSON.parse(await unpacked(document.getElementById("packed-" + name)));
+}
 
 /** A column of results.csv for the case in line `row`; null if unknown. */
 function valueOf(row, column) {
   if (column === "variant") return data.variants[row];
-  return place.has(column) ? data.cells[row][place.get(column)] : data.same[column];
+  return column in data.cells ? data.cells[column][row] : data.same[column];
 }
 
 /** Whether conditions match the filters; what a figure has along an axis is no condition of it. */
@@ -23,8 +33,13 @@ function wanted(variant) {
   return !state.frameworks.size || state.frameworks.has(variant);
 }
 
+/** Conditions in words, by axis. */
+function whereOf(row) {
+  return data.places[data.where[row]];
+}
+
 function shownRow(row) {
-  return wanted(data.variants[row]) && matches(data.where[row]);
+  return wanted(data.variants[row]) && matches(whereOf(row));
 }
 
 function refresh() {
@@ -88,7 +103,10 @@ function save(name, href) {
   link.remove();
 }
 
-function start() {
+/** Shows the page; figures follow one by one, because of many cases they are large. */
+async function start() {
+  Object.assign(data, await loaded("cases"));
+  USUAL.baseline = state.baseline = data.baseline;
   form.elements.baseline.append(new Option("the fastest", ""), ...data.timed.map((name) => new Option(name, name)));
   const boxes = Object.keys(data.styles).map((name) => element("label", {}, element("input", { type: "checkbox", value: name }), " " + name));
   document.getElementById("variants").append(...boxes);
@@ -118,6 +136,20 @@ function start() {
     document.getElementById(section)?.scrollIntoView();
     address(section);
   });
+  document.addEventListener("toggle", async ({ target }) => {
+    const script = target.matches("details.packed") && target.querySelector(":scope > script");
+    if (!script) return;
+    script.remove();
+    target.insertAdjacentHTML("beforeend", await unpacked(script));
+  }, true);
   addEventListener("hashchange", () => document.getElementById(read())?.scrollIntoView());
-  document.getElementById(read())?.scrollIntoView();
+  read();
+  for (const section of document.querySelectorAll("[data-figure]:has(.panels)")) {
+    const id = section.dataset.figure;
+    data.figures[id] = await loaded(`figure-${id}`);
+    lay(section);
+  }
+  document.body.classList.add("complete");
+  const [section] = location.hash.slice(1).split("&");
+  if (!section.includes("=")) document.getElementById(section)?.scrollIntoView();
 }

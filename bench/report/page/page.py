@@ -3,8 +3,10 @@
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,6 +26,10 @@ HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
 ABSENT = "–"
 """Said of an axis that means nothing for a case's workload."""
+SEARCHED = ("status", "reason", "quality")
+"""Columns whose text the table's search sees, besides the framework and the conditions."""
+MOST_ROWS, FIRST_ROWS, CHUNK = 1000, 100, 1000
+"""A page of at most so many cases has all their lines in it; else it has the first ones, and the others so many to a piece."""
 
 
 def html_text(
@@ -39,16 +45,30 @@ def html_text(
     beside the measured ones."""
     rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
+    columns = [metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes]
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
     templates = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    templates.filters["packed"] = packed
+    shown, later = table.entries, []
+    if len(table.entries) > MOST_ROWS:
+        shown, later = table.entries[:FIRST_ROWS], table.entries[FIRST_ROWS:]
+    lines = templates.get_template("lines.html.j2")
+    chunks = [later[at : at + CHUNK] for at in range(0, len(later), CHUNK)]
     return templates.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
-        payload=_payload(table, figures),
+        payload={
+            "cases": packed(_json(_cases(table, len(shown)))),
+            **{f"figure-{figure.id}": packed(_json(_drawn(table, figure))) for figure in figures if figure.panels},
+            **{
+                f"lines-{number}": packed(_json(lines.render(entries=chunk, columns=columns, kind_of=kind_of)))
+                for number, chunk in enumerate(chunks)
+            },
+        },
         header=header(table),
         trust=trust(table, unreadable, missing),
         sets=sets,
@@ -57,8 +77,8 @@ def html_text(
         filters=_filters(table),
         figures=figures,
         views=VIEWS,
-        columns=[metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes],
-        entries=table.entries,
+        columns=columns,
+        entries=shown,
         kind_of=kind_of,
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
@@ -88,37 +108,46 @@ def _filters(table: Table) -> list[tuple[str, str, list[str]]]:
     return [*filters, ("phase", "time of", timed)] if timed else filters
 
 
-def _payload(table: Table, figures: list[Figure]) -> Markup:
-    """Everything that the scripts draw and sort, as JSON: results.csv once, and each panel's points by their lines in it."""
-    varying, names = table.conditions.varying_axes, table.columns
-    axes = {*varying, "phase"}
-    first = table.entries[0].values if table.entries else {}
-    same = {name: first[name] for name in names if len({repr(entry.values[name]) for entry in table.entries}) == 1}
-    different = [name for name in names if name not in same]
-    panels = {
-        figure.id: {
-            "title": figure.title,
-            "spec": figure.spec,
-            "panels": [
-                {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}}
-                for panel in figure.panels
-            ],
-        }
-        for figure in figures
-        if figure.panels
-    }
-    payload = {
+def packed(text: str) -> Markup:
+    """Compressed, and in letters that mean nothing to HTML; `unpacked` in page.js reads it."""
+    return Markup(base64.b64encode(zlib.compress(text.encode(), 6)).decode())
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _cases(table: Table, lines: int) -> dict[str, Any]:
+    """What the scripts filter and sort: results.csv by columns, and what else they know of every case. The first `lines` cases
+    stand in the page, the others' lines are packed, CHUNK by CHUNK."""
+    varying, names, entries = table.conditions.varying_axes, table.columns, table.entries
+    cells = {name: [entry.values[name] for entry in entries] for name in names}
+    same = {name: values[0] for name, values in cells.items() if values and all(repr(one) == repr(values[0]) for one in values)}
+    wheres = [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in entries]
+    places = {tuple(where.values()): where for where in wheres}
+    numbers = {key: number for number, key in enumerate(places)}
+    said = [metric for metric in table.metrics if metric.name in SEARCHED]
+    return {
         "all_columns": names,
         "same": same,
-        "columns": different,
-        "cells": [[entry.values[name] for name in different] for entry in table.entries],
-        "variants": [entry.variant for entry in table.entries],
-        "where": [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in table.entries],
-        "figures": panels,
+        "cells": {name: values for name, values in cells.items() if name not in same},
+        "variants": [entry.variant for entry in entries],
+        "places": list(places.values()),
+        "where": [numbers[tuple(where.values())] for where in wheres],
+        "said": ["\n".join(metric.text(entry) for metric in said) for entry in entries],
+        "lines": lines,
+        "chunk": CHUNK,
         "styles": styles(table.variants),
         "themes": {theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")},
         "baseline": table.baseline,
-        "timed": sorted({entry.variant for entry in table.entries if entry.shows("step")}),
+        "timed": sorted({entry.variant for entry in entries if entry.shows("step")}),
     }
-    text = json.dumps(payload, separators=(",", ":"), ensure_ascii=True, default=str)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def _drawn(table: Table, figure: Figure) -> dict[str, Any]:
+    """A figure's specification and panels, each panel's points by their lines in results.csv."""
+    axes = {*table.conditions.varying_axes, "phase"}
+    panels = [
+        {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}} for panel in figure.panels
+    ]
+    return {"title": figure.title, "spec": figure.spec, "panels": panels}

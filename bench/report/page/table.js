@@ -1,12 +1,13 @@
 "use strict";
 // The table of all cases: sorted by a heading, filtered, in views of columns, saved as CSV.
 
-const FIRST = 100; // rows that are shown until all are asked for
+const FIRST = 100; // rows that are shown until more are asked for
+const MORE = 2000;
 const cases = document.getElementById("cases");
-const rows = [...cases.tBodies[0].rows];
+const rows = [...cases.tBodies[0].rows]; // with gaps, where lines are packed still
 const heads = [...cases.querySelectorAll("thead th")];
-const SEARCHED = ["status", "reason", "quality"].map((name) => heads.findIndex((head) => head.dataset.column === name));
-let allRows = false;
+let most = FIRST;
+let asked = 0;
 
 function compare(first, second) {
   const [a, b] = [first, second].map((row) => valueOf(row, state.sort.replace("-", "")));
@@ -19,19 +20,29 @@ function compare(first, second) {
 /** Lines of results.csv in the order and choice of the table. */
 function chosenRows() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (row) =>
-    [data.variants[row], ...Object.values(data.where[row]), ...SEARCHED.map((at) => rows[row].cells[at].textContent)].join("\n").toLowerCase();
+  const text = (row) => [data.variants[row], ...Object.values(whereOf(row)), data.said[row]].join("\n").toLowerCase();
   const chosen = data.variants.map((_, row) => row).filter(shownRow)
     .filter((row) => words.every((word) => text(row).includes(word)));
   return state.sort ? chosen.sort(compare) : chosen;
 }
 
-function showTable() {
+/** Puts the packed lines of these rows into `rows`. */
+async function unpackLines(order) {
+  const missing = order.filter((row) => !rows[row]).map((row) => Math.floor((row - data.lines) / data.chunk));
+  for (const chunk of new Set(missing)) {
+    const template = element("template", { innerHTML: await loaded(`lines-${chunk}`) });
+    for (const line of template.content.querySelectorAll("tr")) rows[line.dataset.row] = document.adoptNode(line);
+  }
+}
+
+async function showTable() {
   const order = chosenRows();
-  const limit = allRows ? order.length : FIRST;
-  for (const row of rows) row.hidden = true;
-  for (const row of order.slice(0, limit)) rows[row].hidden = false;
-  cases.tBodies[0].append(...order.slice(0, limit).map((row) => rows[row]));
+  const shown = order.slice(0, most);
+  const own = ++asked;
+  cases.classList.remove("ready");
+  if (shown.some((row) => !rows[row])) await unpackLines(shown);
+  if (own !== asked) return; // somebody has asked for other rows meanwhile
+  cases.tBodies[0].replaceChildren(...shown.map((row) => rows[row]));
   cases.className = `view-${state.view} ready`;
   for (const head of heads) {
     head.ariaSort = { [head.dataset.column]: "ascending", ["-" + head.dataset.column]: "descending" }[state.sort] ?? null;
@@ -40,9 +51,9 @@ function showTable() {
     button.ariaPressed = String(button.dataset.view === state.view);
   }
   const all = document.getElementById("all");
-  all.hidden = order.length <= limit;
-  all.textContent = `Show all ${order.length}`;
-  document.getElementById("counted").textContent = `${order.length} of ${rows.length} cases`;
+  all.hidden = order.length <= most;
+  all.textContent = order.length <= most + MORE ? `Show all ${order.length}` : `Show ${MORE} more`;
+  document.getElementById("counted").textContent = `${order.length} of ${data.variants.length} cases`;
   document.getElementById("search").value = state.search;
 }
 
@@ -71,7 +82,7 @@ for (const button of document.querySelectorAll("[data-view]")) {
 }
 document.getElementById("search").oninput = (event) => change({ search: event.target.value });
 document.getElementById("all").onclick = () => {
-  allRows = true;
+  most += MORE;
   showTable();
 };
 document.getElementById("csv").onclick = () => {

@@ -1,5 +1,8 @@
 """The table at the end of a run: ranked inside each group, with what could not be ranked and why."""
 
+from bisect import bisect_left
+from itertools import accumulate
+
 import rich.table
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,6 +15,8 @@ from ..table import Table
 BAR = "  "
 """The heading of the column of bars, which has no name. They begin at zero: twice the time is twice as long."""
 BAR_WIDTH = 12
+MOST_LINES = 1200
+"""Groups of cases are printed up to about so many lines; nobody scrolls through more."""
 UNLIMITED = 1000
 """Characters; no table is that wide."""
 DISPENSABLE = ["95 % interval", "backward", "forward", BAR, REMARKS, "memory", "status", "× best"]
@@ -23,7 +28,10 @@ COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 def print_tables(table: Table, console: Console) -> None:
     """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks that the table
     had no room for."""
-    for title, group in table.comparison_groups():
+    groups = table.comparison_groups()
+    before = list(accumulate((len(group) for _, group in groups), initial=0))
+    shown = bisect_left(before, MOST_LINES)
+    for title, group in groups[:shown]:
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
         drawn, spared = _widest(table, group, console)
         console.print(drawn)
@@ -33,6 +41,8 @@ def print_tables(table: Table, console: Console) -> None:
             for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
                 console.print(f"  {escape(entry.variant)}: {escape(text)}", highlight=False)
         console.print()
+    if left := len(table.rows) - before[min(shown, len(groups))]:
+        console.print(f"… and {left} more cases, in the report and in results.csv.", highlight=False)
 
 
 def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.table.Table, list[str]]:
