@@ -55,5 +55,5 @@ def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
     done = subprocess.run([COMMAND, "report", RESULTS, "--out", tmp_path], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert b"rockpool" in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results.csv"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["report.html", "results.csv"]
     assert "×" in (tmp_path / "report.html").read_text(encoding="utf-8")
