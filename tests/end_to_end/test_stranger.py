@@ -134,3 +134,15 @@ def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench
     (snnbench.folder / "mine.py").write_text(STRANGER)
     ended = snnbench.installed("check", "mine", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
     assert ended.exit_code == 0, ended.stdout + ended.stderr
+
+
+def test_what_failed_before_the_file_was_mended_does_not_count_against_it(snnbench, stranger):
+    config = snnbench.config(["mine"], [stranger.with_name("mine.py:Mine")])
+    stranger.write_text(FAILING)
+    assert snnbench.run(config).exit_code == 3
+    stranger.write_text(STRANGER)
+    mended = snnbench.run(config)
+    assert mended.exit_code == 0, mended.stderr
+    assert "measured again: its file, or what that imports, has changed (1 case)" in mended.stderr
+    assert sorted(row["status"] for row in mended.rows) == ["build_error", "ok"]
+    assert all(re.fullmatch("mine file [0-9a-f]{6}", row["framework"]) for row in mended.rows)
