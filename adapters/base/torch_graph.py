@@ -83,7 +83,7 @@ class GraphProgram(TorchProgram):
         result, gradients = self._run_both()
         self._with_gradients(result, gradients)
         if self.leaves:
-            self.optimizer.step()
+            self.update()
         return result, gradients
 
     def _run_undone_step(self) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,8 @@ class TorchProgram(Program):
         self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
         self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
         self.rates = {node: LEARNING_RATE * self.scales.get(node, 1.0) ** 2 for node in self.shapes}
+        own = [(self.rates[node], leaf) for node, named in self.parameters.items() for leaf in named.values()]
+        self.rated = [(rate, [leaf for other, leaf in own if other == rate]) for rate in dict.fromkeys(self.rates.values())]
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
@@ -111,21 +112,21 @@ class TorchProgram(Program):
         with torch.no_grad(), self.autocast:
             return _result(x, *self.call(x, False))
 
-    @cached_property
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Made at the first step: importing torch.optim takes a second that no framework should answer for."""
-        groups: dict[float, list[Tensor]] = {}
-        for node, own in self.parameters.items():
-            groups.setdefault(self.rates[node], []).extend(own.values())
-        return torch.optim.SGD([{"params": leaves, "lr": rate} for rate, leaves in groups.items()])
-
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         if not self.leaves:
             return self.backward(self.forward(x), upstream)
-        self.optimizer.zero_grad(set_to_none=True)
+        for leaf in self.leaves:
+            leaf.grad = None
         result = self.backward(self.forward(x), upstream)
-        self.optimizer.step()
+        self.update()
         return replace(result, stepped=True)
+
+    def update(self) -> None:
+        """SGD as `torch.optim.SGD` computes it, whose import takes half a second in every worker."""
+        with torch.no_grad():
+            for rate, leaves in self.rated:
+                if moved := [leaf for leaf in leaves if leaf.grad is not None]:
+                    torch._foreach_add_(moved, [leaf.grad for leaf in moved], alpha=-rate)
 
     def wait(self, result: object) -> None:
         if self.device.type == "cuda":
@@ -277,10 +278,8 @@ def _result(x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResul
 
 
 def _import_late_modules() -> None:
-    """What torch imports at the first backward and for the first optimizer, 75 MiB, is not what a program keeps."""
-    number = torch.zeros(1, requires_grad=True)
-    number.backward(torch.ones(1))
-    torch.optim.SGD([number], lr=0.0)
+    """What torch imports at the first backward is not what a program keeps."""
+    torch.zeros(1, requires_grad=True).backward(torch.ones(1))
 
 
 def _rolled(tensor: Tensor, turn: int) -> Tensor:

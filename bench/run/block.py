@@ -46,6 +46,8 @@ class Block:
         self.launcher, self.number, self.device, self.random, self.tell = launcher, number, device, random, tell
         self.unfinished: list[PlannedCase] = []
         """Cases whose workers were started and whose records are not made yet."""
+        self.spent: list[float | None] = []
+        """CPU seconds of every process that was started, None where nobody knows."""
 
     def measure(self, missing: list[PlannedCase], together: list[PlannedCase]) -> Iterator[Ended]:
         """Measure `missing` and, if one of them comes to be timed, `together` with them. Workers that do not fit into memory at
@@ -60,7 +62,7 @@ class Block:
         self, missing: list[PlannedCase], together: list[PlannedCase], ran_out: list[PlannedCase] | None
     ) -> Iterator[Ended]:
         """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
-        waiting, ended = list(missing), list[Ended]()
+        waiting, ended, self.spent = list(missing), list[Ended](), []
         live, room, judge = None, Room(self.device), Judge(self.launcher.judge)
         with Monitor(reader_of(self.device)) as monitor:
             try:
@@ -87,10 +89,9 @@ class Block:
                     ended += [self._ended(live, one) for one in list(live.members)]
             finally:
                 if live:
-                    live.close()
-                of_judge = judge.close()
-            spent = [of_judge, *(one.outcome.cpu_seconds for one in ended)]
-            monitor.note_workers(None if None in spent else sum(filter(None, spent)))
+                    self.spent.append(live.close())
+                self.spent.append(judge.close())
+            monitor.note_workers(None if None in self.spent else sum(filter(None, self.spent)))
         name = None if ran_out is None else secrets.token_hex(6)
         for one in ended:
             one.live_set, one.monitor = name, {**monitor.facts, "canary": live.canary if live else {}}
@@ -106,6 +107,7 @@ class Block:
         if planned not in self.unfinished:
             self.unfinished.append(planned)
         free_run, outcome = self.launcher.free_run(planned)
+        self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
         if failure := self.launcher.failed_oracles.get(free_run):
             return Ended(planned, started, failure, outcome)
         try:
@@ -126,6 +128,7 @@ class Block:
             worker.end()
             raise
         outcome = worker.end()
+        self.spent.append(outcome.cpu_seconds)
         return Ended(planned, started, self._verdict(outcome, events), outcome)
 
     def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:
@@ -133,6 +136,7 @@ class Block:
 
     def _ended(self, live: LiveSet, member: Member) -> Ended:
         outcome = live.end(member)
+        self.spent.append(outcome.cpu_seconds)
         folded = self._verdict(outcome, member.judged)
         for phase, timing in member.timing.items():
             if timing["slots"]:

@@ -210,8 +210,12 @@ class LiveSet:
             outcome = member.worker.end()
         return outcome
 
-    def close(self) -> None:
-        """End everybody who is alive."""
+    def close(self) -> float | None:
+        """End everybody who is alive; the CPU seconds that the canary used, None if nobody knows."""
         for member in self.members:
             member.worker.end()
-        self._canary.end()
+        try:
+            self._canary.order({"end": True})
+        finally:
+            outcome = self._canary.end()
+        return outcome.cpu_seconds

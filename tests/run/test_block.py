@@ -83,7 +83,14 @@ def test_members_are_alive_together_and_share_the_name_of_their_set(measure):
     assert len({one.live_set for one in ended.values()}) == 1
     assert [len(one.folded["parts"]["step"]["timing"]["slots"]) for one in ended.values()] == [2, 2]
     assert ended["a"].monitor["canary"] == [0.03, None]
-    assert ended["a"].monitor["workers"] == 3.0, "the judge is one of them"
+    assert ended["a"].monitor["workers"] == 4.0, "judge and canary are two of them"
+
+
+def test_workers_that_failed_before_they_were_timed_are_no_strangers(measure):
+    _, ended = measure("abc", "", Worker("a"), Worker("b", phases=None, events=died("error")), Missing("c"))
+    assert ended["a"].monitor["workers"] == 4.0
+    _, ended = measure("ab", "", Worker("a"), Worker("b", phases=None, events=[{"part": "import"}]))
+    assert ended["a"].monitor["workers"] is None, "nobody knows what a killed one used"
 
 
 def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):

@@ -209,7 +209,7 @@ class EverySecondUpdate(TorchProgram):
         self.steps += 1
         result = self.backward(self.forward(x), upstream)
         if self.steps % 2 == 0:
-            self.optimizer.step()
+            self.update()
         result.stepped = True
         return result
 
@@ -231,7 +231,7 @@ class NotCleared(TorchProgram):
         for leaf, before in zip(self.leaves, self.held or fresh, strict=True):
             leaf.grad += before if self.held else 0
         self.held = fresh
-        self.optimizer.step()
+        self.update()
         result.stepped = True
         return result
 
@@ -259,10 +259,10 @@ class BackwardOfHalfTheBatch(Driven):
 
 class Clipping(TorchProgram):
     def step(self, x, upstream):
-        self.optimizer.zero_grad(set_to_none=True)
+        self.release()
         result = self.backward(self.forward(x), upstream)
         torch.nn.utils.clip_grad_norm_(self.leaves, 1.0)
-        self.optimizer.step()
+        self.update()
         result.stepped = True
         return result
 

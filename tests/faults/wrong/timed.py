@@ -46,11 +46,11 @@ class NoUpdate(Driven):
 
 class ConstantInput(TorchProgram):
     def step(self, x, upstream):
-        self.optimizer.zero_grad(set_to_none=True)
+        self.release()
         with self.autocast:
             borders, output = self.call(x.detach(), True)
         output.backward(upstream)
-        self.optimizer.step()
+        self.update()
         result = super().forward(x)
         result.borders, result.output, result.stepped = borders, output, True
         return result

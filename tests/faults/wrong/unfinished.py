@@ -71,7 +71,7 @@ class Deferred(TorchProgram):
         if hasattr(result, "upstream"):
             self.release()
             super().backward(self.forward(result.x), result.upstream)
-            self.optimizer.step()
+            self.update()
         return super().gradients(result)
 
 
