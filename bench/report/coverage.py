@@ -81,7 +81,7 @@ FLAGS = {
     "drift": ("drift", "the step time changed by more than 5 % within a block; what was timed beside it shares that"),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
     "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
-    "unsteady": ("unsteady machine", "a task that is always the same changed its time by more than 5 % meanwhile"),
+    "unsteady": ("unsteady machine", "a task that is always the same changed its time by more than 8 % meanwhile"),
     "phases_disagree": (
         "phases disagree",
         "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",

@@ -56,6 +56,15 @@ def test_a_canary_that_is_unsteady_within_a_block_is_seen():
     assert flags(records) == ["unsteady"]
 
 
+def test_a_quiet_machine_is_steady():
+    """Three blocks of results/quickstart: single tasks of 30 ms scatter, and their medians move by some percent."""
+    records = blocks("torch")
+    canaries = [[30.5, 30.9, 31.2, 31.9, 32.3, 32.6, 33.2], [30.2, 30.5, 30.9, 31.0, 31.1, 31.4, 31.9], [31.1, 32.0, 32.4, 32.9]]
+    for one, canary in zip(records, canaries, strict=False):
+        one.monitor["canary"] = [seconds / 1e3 for seconds in canary]
+    assert flags(records) == []
+
+
 def test_the_share_of_disturbed_slots_is_said():
     records = disturbed(blocks("torch"), every=3)
     assert disturbed_share(records) == pytest.approx(1 / 3) and disturbed_share([]) is None
