@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from .contract import Adapter, Program
+from .result import READING, ReadByHarness
 
 
 class NoAdapter(TypeError):
@@ -12,7 +13,7 @@ class NoAdapter(TypeError):
 
 
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
-CAN_BE_LEFT_OUT = ("statistics", "release", "device_timer", "memory_probe", "facts", "compile_facts")
+CAN_BE_LEFT_OUT = (*READING, "release", "device_timer", "memory_probe", "facts", "compile_facts")
 """Methods of Program whose own bodies are an answer, for those who inherit them."""
 
 
@@ -35,7 +36,8 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
 
 def whole(program: Any) -> Any:
     """`program` if it has everything of Program. Raises TypeError, which names what it lacks."""
-    lacking = [_spelled(name, it) for name, it in vars(Program).items() if name[0] != "_" and _lacks(program, name, it)]
+    parts = [*vars(ReadByHarness).items(), *vars(Program).items()]
+    lacking = [_spelled(name, it) for name, it in parts if name[0] != "_" and _lacks(program, name, it)]
     if lacking:
         raise TypeError(f"{type(program).__name__} lacks {', '.join(lacking)} of snnbench.adapters.base.contract.Program")
     return program

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from math import frexp
 from typing import Any, Protocol
 
-import numpy as np
-
 from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
 from .network import Network, Node
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from .result import Array, ReadByHarness, Result
 
 LEARNING_RATE = 0.5
 """Of the update in `Program.step`: so large that an update shows its gradient in all its digits. Parameters that are scaled by s
@@ -44,15 +41,6 @@ class Unsupported(Exception):
 
 class BuildFailed(Exception):
     """A base class raises this, with the compiler's complaint as its text, when a framework cannot be compiled."""
-
-
-@dataclass
-class Gradients:
-    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features). A gradient
-    that the program should have given and did not is None; so is the input's where the case asks for none."""
-
-    parameters: dict[str, dict[str, Array | None]]
-    input: Array | None
 
 
 @dataclass(frozen=True)
@@ -207,8 +195,9 @@ class MemoryProbe(Protocol):
         """(bytes in use at reset, most bytes in use since, most bytes held by the allocator)."""
 
 
-class Program(Protocol):
-    """One network on one device, as the worker drives it. Calls may return before the work is done; `wait` waits."""
+class Program(ReadByHarness, Protocol):
+    """One network on one device, as the worker drives it. Calls may return before the work is done. What they hand out the
+    harness waits for and reads by itself: `wait`, `spikes`, `output`, `gradients` and `statistics` are no program's own."""
 
     device_clock: str = "process"
     """What `device_timer` measures: `events` (CUDA events) or `process` (CPU time of this process, all threads)."""
@@ -228,42 +217,24 @@ class Program(Protocol):
         result or None, where the framework's arrays can be written to."""
 
     def roll_parameters(self, turn: int) -> None:
-        """Set every parameter, of the network's shape, to what was loaded, rolled by `shifts(turn, shape)`: in place where that
-        can be done. Running statistics stay."""
+        """Set every parameter, of the network's shape, to what was loaded, rolled by `shifts(turn, shape)`, in place where that
+        can be done, and running statistics to mean 0 and variance 1."""
 
     def put_upstream(self, array: Array, result: Any) -> Any:
         """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of
         `result`'s output."""
 
-    def forward(self, x: Any) -> Any:
-        """Compute the network, everything kept that backward needs. The result goes to `wait`, `spikes` and `backward`."""
+    def forward(self, x: Any) -> Result:
+        """Compute the network, everything kept that backward needs. The result goes to `backward`."""
 
-    def backward(self, result: Any, upstream: Any) -> Any:
+    def backward(self, result: Any, upstream: Any) -> Result:
         """Fresh gradients of the parameters and (if the case says so) of the input."""
 
-    def inference(self, x: Any) -> Any:
+    def inference(self, x: Any) -> Result:
         """Compute the same as forward, nothing kept. What it leaves of running statistics is not judged."""
 
-    def step(self, x: Any, upstream: Any) -> Any:
+    def step(self, x: Any, upstream: Any) -> Result:
         """Forward, backward and an SGD update of the parameters with LEARNING_RATE."""
-
-    def wait(self, result: Any) -> None:
-        """Return once everything in `result` is computed."""
-
-    def spikes(self, result: Any) -> dict[str, Array]:
-        """Spikes as new float32 arrays (T, B, *features) by neuron: of all for a forward's result, of those that an inference
-        hands out, the last at least."""
-
-    def output(self, result: Any) -> Array:
-        """The value of the network's last node as a new float32 array."""
-
-    def statistics(self) -> dict[str, dict[str, Array]]:
-        """Running `mean` and `variance` (C,) of every norm, by node, as new float32 arrays."""
-        return {}
-
-    def gradients(self, result: Any) -> Gradients:
-        """What `backward` gave, as new arrays, scale factors undone. After a `step` those of the parameters are taken from the
-        update: what a step is for must have happened."""
 
     def release(self) -> None:
         """Forget gradients of earlier calls, outside the clock."""

@@ -9,29 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from .case import Case
-from .contract import LEARNING_RATE, Array, Gradients, MemoryProbe, Parameters, Program, shifts
+from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program, shifts
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .network import INPUT, Network
+from .result import Array, Result
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
 
 
-@dataclass
-class JaxResult:
-    """`value` is the network's output where that is not the last neuron's spikes, else None. `updated` are the parameters after
-    a step, and the gradient of the input; `start` the parameters before it."""
+@dataclass(kw_only=True)
+class JaxResult(Result):
+    """`value` is the network's output where that is not the last neuron's spikes, else None."""
 
     x: Value
-    borders: dict[str, Value]
     value: Value | None = None
     residuals: list[Value] = field(default_factory=list)
-    gradients: Any = None
-    updated: Any = None
-    start: Any = None
-
-    @property
-    def output(self) -> Value:
-        return next(reversed(self.borders.values())) if self.value is None else self.value
 
 
 class JaxProgram(Program):
@@ -44,7 +36,7 @@ class JaxProgram(Program):
         self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
         self.scales = network.scales(self.network.scale)
         self.parameters: dict[str, Own] = {}
-        self.running: dict[str, Own] = {}
+        self.running = self.at_rest = dict[str, Own]()
         self.compiling = XlaClock()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
@@ -71,13 +63,14 @@ class JaxProgram(Program):
         rates = {node: np.float32(LEARNING_RATE * self.scales.get(node, 1.0) ** 2) for node in parameters}
         self.rates = {node: dict.fromkeys(own, jax.device_put(rates[node], self.device)) for node, own in parameters.items()}
         start = {"mean": np.zeros, "variance": np.ones}
-        self.running = {
+        self.running = self.at_rest = {
             node: {name: self._put(values(len(own["weight"])), jnp.float32) for name, values in start.items()}
             for node, own in parameters.items()
             if self.kinds[node] == "norm"
         }
 
     def roll_parameters(self, turn: int) -> None:
+        self.running = self.at_rest
         self.parameters = jax.tree_util.tree_map(lambda array: self._rolled(array, turn), self.loaded)
 
     def put_input(self, array: Array) -> Value:
@@ -139,59 +132,35 @@ class JaxProgram(Program):
     def forward(self, x: Value) -> JaxResult:
         with self.compiling:
             borders, value, self.running, residuals = self._forward(self.parameters, self.running, x)
-        return JaxResult(x, self._in_order(borders), value, residuals)
+        return self._result(x, borders, value, residuals=residuals)
 
-    def _in_order(self, borders: dict[str, Value]) -> dict[str, Value]:
+    def _result(self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any) -> JaxResult:
         """JAX sorts the keys of what it returns."""
-        return {name: borders[name] for name in self.neurons}
+        in_order = {name: borders[name] for name in self.neurons if name in borders}
+        output = in_order[self.neurons[-1]] if value is None else value
+        return JaxResult(x=x, borders=in_order, output=output, value=value, running=self.running, **more)
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
         with self.compiling:
             known = (self.parameters, result.x, result.borders, result.value)
-            gradients = self._backward(known, result.residuals, upstream)
-        return replace(result, gradients=gradients)
+            gradients, *by_input = self._backward(known, result.residuals, upstream)
+        return replace(result, gradients=gradients, input_gradient=by_input[0] if by_input else None)
 
     def inference(self, x: Value) -> JaxResult:
         with self.compiling:
-            return JaxResult(x, *self._inference(self.parameters, self.running, x))
+            return self._result(x, *self._inference(self.parameters, self.running, x))
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
         with self.compiling:
             answer = self._step(self.parameters, self.running, x, upstream, self.rates)
-        borders, value, self.running, updated, by_input = answer
-        start, self.parameters = self.parameters, updated
-        return JaxResult(x, self._in_order(borders), value, updated=(updated, by_input), start=start)
-
-    def wait(self, result: JaxResult) -> None:
-        jax.block_until_ready((result.borders, result.value, result.residuals, result.gradients, result.updated, self.running))
-
-    # -- what came out ---------------------------------------------------------------------------------------
-
-    def spikes(self, result: JaxResult) -> dict[str, Array]:
-        return {name: _numpy(border) for name, border in result.borders.items()}
-
-    def output(self, result: JaxResult) -> Array:
-        return _numpy(result.output)
-
-    def statistics(self) -> dict[str, dict[str, Array]]:
-        return {node: {name: _numpy(array) for name, array in own.items()} for node, own in self.running.items()}
-
-    def gradients(self, result: JaxResult) -> Gradients:
-        if result.updated is None:
-            by_parameters, *by_input = jax.tree_util.tree_map(_numpy, result.gradients)
-        else:
-            updated, by_input = result.updated
-            by_parameters = jax.tree_util.tree_map(_shown_by_update, result.start, updated, self.rates)
-        parameters: dict[str, dict[str, Array | None]] = {
-            node: {name: self._scaled(array, node) for name, array in own.items()} for node, own in by_parameters.items()
-        }
-        return Gradients(parameters, self._scaled(_numpy(by_input[0]), INPUT) if by_input else None)
+        borders, value, self.running, self.parameters, by_input = answer
+        return self._result(x, borders, value, updated=self.parameters, input_gradient=by_input[0] if by_input else None)
 
     def argument_bytes(self) -> int:
         return _bytes(self.parameters)
 
     def result_bytes(self, result: JaxResult) -> int:
-        return _bytes((result.output, result.gradients if result.updated is None else result.updated))
+        return _bytes((result.output, result.gradients, result.input_gradient, result.updated))
 
     def facts(self, result: JaxResult) -> dict[str, Any]:
         traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(result.x)
@@ -274,14 +243,6 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
 def _device(name: str) -> Any:
     kind, _, index = name.partition(":")
     return jax.devices({"cuda": "gpu"}.get(kind, kind))[int(index or 0)]
-
-
-def _shown_by_update(before: Value, after: Value, rate: Value) -> Array:
-    return (_numpy(before) - _numpy(after)) / _numpy(rate)
-
-
-def _numpy(array: Value) -> Array:
-    return np.array(array, dtype=np.float32, copy=True)
 
 
 def _bytes(tree: Any) -> int:

@@ -50,7 +50,8 @@ class GraphProgram(TorchProgram):
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
         result, gradients = self._replay("step", self._run_step, self._run_undone_step)
-        return self._with_gradients(replace(result, x=result.x.detach(), stepped=bool(self.leaves)), gradients)
+        graded = self._with_gradients(replace(result, x=result.x.detach()), gradients)
+        return replace(graded, gradients={}, updated=self.parameters) if self.leaves else graded
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
@@ -109,7 +110,7 @@ class GraphProgram(TorchProgram):
     def _with_gradients(self, result: TorchResult, gradients: tuple[Tensor | None, ...]) -> TorchResult:
         for leaf, gradient in zip(self._leaves_of(result), gradients, strict=True):
             leaf.grad = gradient
-        return result
+        return self.graded(result)
 
 
 class Captured:

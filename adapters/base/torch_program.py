@@ -10,24 +10,21 @@ import torch
 from torch import Tensor
 
 from .case import Case
-from .contract import LEARNING_RATE, Array, Gradients, MemoryProbe, Parameters, Program, Timer, shifts
+from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program, Timer, shifts
 from .modes import COMPILE_MODES
 from .network import INPUT, Network
+from .result import Array, Result
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
 
-@dataclass
-class TorchResult:
-    """`borders` are the spikes of every neuron that was kept; `x` is the leaf whose gradient is asked for. `stepped`: the
-    parameters were updated."""
+@dataclass(kw_only=True)
+class TorchResult(Result):
+    """`x` is the leaf whose gradient is asked for."""
 
     x: Tensor
-    borders: dict[str, Tensor]
-    output: Tensor
-    stepped: bool = False
 
 
 class TorchProgram(Program):
@@ -39,6 +36,8 @@ class TorchProgram(Program):
         self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
         for norm in self.network.norms().values():
             norm.float()  # statistics of short formats are kept in float32, as torch's autocast does
+        norms = self.network.norms().items()
+        self.running = {name: {"mean": norm.running_mean, "variance": norm.running_var} for name, norm in norms}
         self.network.dtype = None if case.precision == "amp-bf16" else self.dtype
         self.parameters = self.network.parameters_by_node()
         self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
@@ -65,21 +64,17 @@ class TorchProgram(Program):
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
                 with torch.no_grad():
                     parameter.copy_(values.reshape(parameter.shape))
-        for norm in self.network.norms().values():
-            norm.reset_running_stats()
-        self.loaded, self.turn = [leaf.detach().clone() for leaf in self.leaves], 0
+        self.loaded = [leaf.detach().clone() for leaf in self.leaves]
+        self.roll_parameters(0)
 
     def roll_parameters(self, turn: int) -> None:
         self.turn = turn
-        with torch.no_grad():
-            for leaf, start in zip(self.leaves, self._starts(), strict=True):
-                leaf.copy_(start)
-
-    def _starts(self) -> Iterator[Tensor]:
-        """The leaves as the last `roll_parameters` set them."""
         shapes = (shape for own in self.shapes.values() for shape in own.values())
-        for loaded, shape in zip(self.loaded, shapes, strict=True):
-            yield _rolled(loaded.reshape(shape), self.turn).reshape(loaded.shape)
+        with torch.no_grad():
+            for leaf, loaded, shape in zip(self.leaves, self.loaded, shapes, strict=True):
+                leaf.copy_(_rolled(loaded.reshape(shape), turn).reshape(leaf.shape))
+        for norm in self.network.norms().values():
+            norm.reset_running_stats()
 
     def put_input(self, array: Array) -> Tensor:
         return self._put(self._scaled(array, INPUT), self.dtype)
@@ -101,16 +96,23 @@ class TorchProgram(Program):
     def forward(self, x: Tensor) -> TorchResult:
         x = x.detach().requires_grad_(self.case.input_grad)
         with self.autocast:
-            borders, output = self.call(x, self.holds_borders)
-        return _result(x, borders, output)
+            return self._result(x, *self.call(x, self.holds_borders))
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         result.output.backward(upstream)
+        return self.graded(result)
+
+    def graded(self, result: TorchResult) -> TorchResult:
+        """The result with the gradients that a backward left."""
+        result.gradients = {
+            node: {name: parameter.grad for name, parameter in named.items()} for node, named in self.parameters.items()
+        }
+        result.input_gradient = result.x.grad
         return result
 
     def inference(self, x: Tensor) -> TorchResult:
         with torch.no_grad(), self.autocast:
-            return _result(x, *self.call(x, False))
+            return self._result(x, *self.call(x, False))
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         if not self.leaves:
@@ -119,7 +121,7 @@ class TorchProgram(Program):
             leaf.grad = None
         result = self.backward(self.forward(x), upstream)
         self.update()
-        return replace(result, stepped=True)
+        return replace(result, gradients={}, updated=self.parameters)
 
     def update(self) -> None:
         """SGD as `torch.optim.SGD` computes it, whose import takes half a second in every worker."""
@@ -128,42 +130,18 @@ class TorchProgram(Program):
                 if moved := [leaf for leaf in leaves if leaf.grad is not None]:
                     torch._foreach_add_(moved, [leaf.grad for leaf in moved], alpha=-rate)
 
-    def wait(self, result: object) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
     def release(self) -> None:
         for parameter in self.network.parameters():
             parameter.grad = None
 
     # -- what came out ---------------------------------------------------------------------------------------
 
-    def spikes(self, result: TorchResult) -> dict[str, Array]:
-        return {name: _numpy(border) for name, border in result.borders.items()}
-
-    def output(self, result: TorchResult) -> Array:
-        return _numpy(result.output)
-
-    def statistics(self) -> dict[str, dict[str, Array]]:
-        norms = self.network.norms().items()
-        return {name: {"mean": _numpy(norm.running_mean), "variance": _numpy(norm.running_var)} for name, norm in norms}
-
-    def gradients(self, result: TorchResult) -> Gradients:
-        starts = dict(zip(map(id, self.leaves), self._starts(), strict=True)) if result.stepped else {}
-
-        def gradient(node: str, name: str, parameter: Tensor) -> Array | None:
-            if parameter.grad is None:
-                return None
-            values = _numpy(parameter.grad)
-            if result.stepped:
-                values = (_numpy(starts[id(parameter)]) - _numpy(parameter)) / np.float32(self.rates[node])
-            return self._scaled(values.reshape(self.shapes[node][name]), node)
-
-        parameters = {
-            node: {name: gradient(node, name, parameter) for name, parameter in named.items()}
-            for node, named in self.parameters.items()
-        }
-        return Gradients(parameters, None if result.x.grad is None else self._scaled(_numpy(result.x.grad), INPUT))
+    def _result(self, x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
+        """Raises TypeError for what is no plain tensor: what computes its values only when they are asked for is not timed."""
+        for value in (*borders.values(), output):
+            if type(value) is not Tensor:
+                raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
+        return TorchResult(x=x, borders=borders, output=output, running=self.running)
 
     def argument_bytes(self) -> int:
         return sum(leaf.nbytes for leaf in self.leaves)
@@ -219,7 +197,8 @@ class TorchProgram(Program):
     def _then_wait(self, work: Callable[[], object]) -> Callable[[], None]:
         def once() -> None:
             work()
-            self.wait(None)
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
 
         return once
 
@@ -269,14 +248,6 @@ class CudaMemory:
         return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
 
 
-def _result(x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
-    """Raises TypeError for what is no plain tensor: what computes its values only when they are asked for is not timed."""
-    for value in (*borders.values(), output):
-        if type(value) is not Tensor:
-            raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
-    return TorchResult(x, borders, output)
-
-
 def _import_late_modules() -> None:
     """What torch imports at the first backward is not what a program keeps."""
     torch.zeros(1, requires_grad=True).backward(torch.ones(1))
@@ -284,8 +255,3 @@ def _import_late_modules() -> None:
 
 def _rolled(tensor: Tensor, turn: int) -> Tensor:
     return tensor.roll(shifts(turn, tensor.shape), tuple(range(tensor.dim())))
-
-
-def _numpy(tensor: Tensor) -> Array:
-    array: Array = tensor.detach().to("cpu", torch.float32, copy=True).numpy()
-    return array

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,22 @@ class Launched:
         self.open.append(os.open(path, how, 0o600))
         return self.open[-1]
 
-    def order(self, order: dict[str, Any]) -> dict[str, Any] | None:
-        """Give an order, and wait for the answer to it."""
+    def order(self, order: dict[str, Any], stop_after: float | None = None) -> dict[str, Any] | None:
+        """Give an order, and wait for the answer to it. After so many seconds the worker is told to stop what it does for it."""
+        given, start = self._gave(order), time.monotonic()
+        if given and stop_after is not None:
+            answered = self._ready(start, self.answers, select.POLLIN, stop_after)
+            self.spend(time.monotonic() - start)
+            given = answered or self._gave({"stop": True})
+        return self.answer() if given else None
+
+    def _gave(self, order: dict[str, Any]) -> bool:
         unwritten, start = json.dumps(order).encode() + b"\n", time.monotonic()
         while unwritten and self._ready(start, self.orders, select.POLLOUT):
             with suppress(BlockingIOError):  # the worker can write to its own pipes
                 unwritten = unwritten[os.write(self.orders, unwritten) :]
         self.spend(time.monotonic() - start)
-        return None if unwritten else self.answer()
+        return not unwritten
 
     def answer(self) -> dict[str, Any] | None:
         """Wait for the next answer. None: the worker has ended, has no time left, or answers more than anybody asked for."""
@@ -142,18 +151,19 @@ class Launched:
         """Take so many seconds from those that the worker has: somebody else computed for it."""
         self.seconds_left, self.duration_s = self.seconds_left - seconds, self.duration_s + seconds
 
-    def _ready(self, start: float, pipe: int, event: int) -> bool:
-        """Wait until `event` can be had of a pipe; False if the worker has ended before, or has no time left since `start`."""
+    def _ready(self, start: float, pipe: int, event: int, most: float = inf) -> bool:
+        """Wait until `event` can be had of a pipe; False if the worker has ended before, or has no time left since `start`, or
+        if `most` seconds are over."""
         poll, self.timed_out = select.poll(), False
         poll.register(pipe, event)
         poll.register(self.running.fileno(), select.POLLIN)
         while not self.fault:
-            left = self.seconds_left - (time.monotonic() - start)
+            left = min(self.seconds_left, most) - (time.monotonic() - start)
             ready = [descriptor for descriptor, _ in poll.poll(min(max(left, 0.0), LOOKS_S) * 1e3)]
             if ready:
                 return pipe in ready
             if left <= 0:
-                self.timed_out = True
+                self.timed_out = self.seconds_left <= most
                 break
             self.running.check_memory()
         return False

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Array
 from snnbench.adapters.base.network import INPUT, Network
+from snnbench.adapters.base.result import Array
 
 from .work import mandatory
 

@@ -167,15 +167,17 @@ def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argum
         start = time.monotonic()
         while len(seen) < REPEATS and (not seen or time.monotonic() - start < LONGEST_REPEATED):
             fill_gaps()
-            seen.append(_weigh_once(phase, program, probe, argument_bytes))
+            seen.append(_weigh_once(phase, len(seen) + 1, program, probe, argument_bytes))
     return max(seen, key=lambda figures: figures["peak_bytes"])
 
 
-def _weigh_once(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int) -> dict[str, Any]:
+def _weigh_once(
+    phase: Phase, number: int, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int
+) -> dict[str, Any]:
     program.release()  # else gradients of the call before count as in use at the start, and are gone when this one begins
     probe.reset()
     start = probe.before
-    state = phase.prepare(0)
+    state = phase.prepare(number)
     probe.reset()
     result = phase.call(state)
     program.wait(result)

@@ -20,6 +20,14 @@ class Draw:
     upstream: int
 
 
+def draw_of(seed: int, number: int, phase: str, sources: int = 2) -> Draw:
+    """The draw of call `number` of a phase, counted from 0, in a slot of that seed, which the harness gives. Who only infers may
+    prepare parameters once: those of the first call stay."""
+    random = Random(f"{seed} {number}")
+    draw = Draw(random.randrange(sources), *(random.getrandbits(62) for _ in range(3)))
+    return replace(draw, parameters=draw_of(seed, 0, "", sources).parameters) if phase == "inference" else draw
+
+
 @dataclass(frozen=True)
 class Phase:
     """`prepare(i)` makes what call number i needs, untimed; `call` is timed and hands back what is waited for. `repeatable`: a
@@ -31,14 +39,14 @@ class Phase:
 
 
 class Phases:
-    """The phases of a program by name, and the draw of the last call. `inputs` are on the device; all have one shape."""
+    """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is that of the draws: numbers of
+    calls are counted from 0 wherever it is set anew."""
 
-    def __init__(self, program: Program, inputs: list[Any], upstream: Any, random: Random) -> None:
-        self.program, self.inputs, self.random = program, inputs, random
+    def __init__(self, program: Program, inputs: list[Any], upstream: Any, seed: int) -> None:
+        self.program, self.inputs, self.seed = program, inputs, seed
         self.given_upstream = upstream
         self.buffer: Any = None
         self.upstream: Any = None
-        self.draw = Draw(0, 0, 0, 0)
         self.by_name = {
             "forward": Phase(self._renewed, program.forward, repeatable=True),
             "backward": Phase(self._forwarded, self.backward),
@@ -51,7 +59,7 @@ class Phases:
         self.program.release()
         if parameters:
             self.program.roll_parameters(draw.parameters)
-        self.draw, self.buffer = draw, self.program.roll_input(self.buffer, self.inputs[draw.source], draw.turn)
+        self.buffer = self.program.roll_input(self.buffer, self.inputs[draw.source], draw.turn)
         return self.buffer
 
     def forget(self) -> None:
@@ -63,39 +71,27 @@ class Phases:
         """The call of the phase backward."""
         return self.program.backward(result, self.upstream)
 
-    def write_over(self, parameters: bool) -> Draw:
-        """Give the buffer of inputs other values than the last call's, and the parameters where no gradient hangs on them. The
-        draw of what they hold then."""
-        turn, draw = self.random.getrandbits(62), self.draw
-        later = replace(draw, source=1 - draw.source, turn=turn, parameters=turn if parameters else draw.parameters)
-        self.buffer = self.program.roll_input(self.buffer, self.inputs[later.source], turn)
-        if parameters:
-            self.program.roll_parameters(turn)
-        return later
-
-    def _drawn(self) -> Draw:
-        return Draw(self.random.randrange(len(self.inputs)), *(self.random.getrandbits(62) for _ in range(3)))
+    def _drawn(self, index: int, phase: str) -> Draw:
+        return draw_of(self.seed, index, phase, len(self.inputs))
 
     def _renewed(self, index: int) -> Any:
-        return self.put(self._drawn())
+        return self.put(self._drawn(index, "forward"))
 
     def _stepped(self, index: int) -> Any:
-        x = self._renewed(index)
-        self._renew_upstream()
-        return x
+        draw = self._drawn(index, "step")
+        self._renew_upstream(draw)
+        return self.put(draw)
 
     def _forwarded(self, index: int) -> Any:
         """The forward of a backward knows nothing of its upstream gradient."""
-        result = self.program.forward(self._renewed(index))
+        draw = self._drawn(index, "backward")
+        result = self.program.forward(self.put(draw))
         self.program.wait(result)
-        self._renew_upstream()
+        self._renew_upstream(draw)
         return result
 
-    def _renew_upstream(self) -> None:
-        self.upstream = self.program.roll_input(self.upstream, self.given_upstream, self.draw.upstream)
+    def _renew_upstream(self, draw: Draw) -> None:
+        self.upstream = self.program.roll_input(self.upstream, self.given_upstream, draw.upstream)
 
     def _served(self, index: int) -> Any:
-        """Who only infers may prepare parameters once: they change before the first call alone."""
-        if index == 0:
-            return self._renewed(index)
-        return self.put(replace(self._drawn(), parameters=self.draw.parameters), parameters=False)
+        return self.put(self._drawn(index, "inference"), parameters=index == 0)

@@ -2,12 +2,14 @@
 
 import gc
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.result import settled
 
 from .phases import Phase
 
@@ -16,7 +18,7 @@ SETTLING_S = 0.02
 LONG_CALL_S = 0.1
 """A call of so many seconds warms its caches itself; nothing is thrown away."""
 LEAST_CALLS, STRETCHED = 5, 4
-"""Calls of a slot, unless they take so many times longer than the slot was to take."""
+"""Calls of a slot, unless they take so many times longer than the slot is to take."""
 MOST_SAMPLES = 8
 """Calls of a slot that are kept one by one."""
 WINDOW, LEAST_WARM_UP, MOST_WARM_UP_S = 10, 2, 0.5
@@ -26,12 +28,17 @@ WINDOW, LEAST_WARM_UP, MOST_WARM_UP_S = 10, 2, 0.5
 @dataclass
 class Calls:
     """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: by the program's
-    `device_clock`. `began` is when the first call did, by `time.perf_counter`."""
+    `device_clock`. `began` is when each did, by `time.perf_counter`."""
 
-    began: float = 0.0
+    began: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     enqueue: list[float] = field(default_factory=list)
     device: list[float] = field(default_factory=list)
+
+    def since(self, moment: float) -> "Calls":
+        """Those that began then or later, the last at least."""
+        first = min(sum(began < moment for began in self.began), len(self.wall) - 1)
+        return Calls(self.began[first:], self.wall[first:], self.enqueue[first:], self.device[first:])
 
     def summary(self) -> dict[str, Any]:
         """The fields of a slot in a record, to the nanosecond, which is what the clocks resolve."""
@@ -40,7 +47,7 @@ class Calls:
         seconds = {"wall": middle, "low": low, "high": high}
         seconds |= {"enqueue": np.median(self.enqueue), "device": np.median(self.device)}
         return {
-            "began": round(self.began, 6),
+            "began": round(self.began[0], 6),
             "calls": len(self.wall),
             **{name: round(float(value), 9) for name, value in seconds.items()},
             "samples": [round(self.wall[index], 9) for index in chosen],
@@ -49,15 +56,17 @@ class Calls:
 
 class Sampler:
     """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time of all threads
-    `process_time()`, in seconds."""
+    `process_time()`, in seconds; `wait` returns when a result is there."""
 
-    def __init__(self, phase: Phase, program: Program, clock: Any = time):
-        self.phase, self.program, self.clock = phase, program, clock
+    def __init__(self, phase: Phase, program: Program, clock: Any = time, wait: Callable[[Any], None] = settled):
+        self.phase, self.program, self.clock, self.wait = phase, program, clock, wait
         self.timer = program.device_timer()
         self.result: Any = None
         """Of the last call, for the judge."""
-        self.typical = 0.0
-        """Seconds of a warm call."""
+        self.last = 0
+        """Its number in its slot."""
+        self.typical = self.period = 0.0
+        """Seconds of a warm call, and from one call to the next."""
 
     def warm_up(self) -> int:
         """Call until two windows of ten calls agree within 2 %, for half a second at most beside the first call, which may
@@ -67,21 +76,21 @@ class Sampler:
             while not _is_warm(calls.wall):
                 self._call(len(calls.wall), calls)
         self.typical = float(np.median(calls.wall[-WINDOW:]))
+        self.period = float(np.median(np.diff(calls.began)[-WINDOW:]))
         self.result = None
         return len(calls.wall)
 
-    def slot(self, seconds: float) -> Calls:
-        """Calls for about so many seconds, after those that settle; their preparation counts."""
+    def slot(self, is_over: Callable[[], bool]) -> Calls:
+        """Calls until somebody else says that the slot is over, after those that settle; one at least. Nothing here, and so
+        nothing that a call can look up, tells which call will be the last."""
         self.result = None  # its memory is free for the next call
-        calls, settling = Calls(), Calls()
+        calls, start = Calls(), self.clock.perf_counter()
         with _no_collection():
-            start = self.clock.perf_counter()
-            while self.typical < LONG_CALL_S and self.clock.perf_counter() - start < SETTLING_S:
-                self._call(len(settling.wall), settling)
-            start = self.clock.perf_counter()
-            while not _is_full(calls, self.clock.perf_counter() - start, seconds):
-                self._call(len(settling.wall) + len(calls.wall), calls)
-        return calls
+            self._call(0, calls)
+            while not is_over():
+                self._call(len(calls.wall), calls)
+        self.last = len(calls.wall) - 1
+        return calls.since(start + SETTLING_S) if self.typical < LONG_CALL_S else calls
 
     def burst(self, count: int) -> float:
         """The seconds of so many calls, all on one draw where a call leaves what the next one needs."""
@@ -91,7 +100,7 @@ class Sampler:
             if index and not self.phase.repeatable:
                 state = self.phase.prepare(index)
             self.result = self.phase.call(state)
-            self.program.wait(self.result)
+            self.wait(self.result)
         self.result = None
         return self.clock.perf_counter() - start
 
@@ -104,9 +113,9 @@ class Sampler:
         returned = self.clock.perf_counter()
         if self.timer:
             self.timer.stop()
-        self.program.wait(self.result)
+        self.wait(self.result)
         ready = self.clock.perf_counter()
-        calls.began = calls.began or start
+        calls.began.append(start)
         calls.wall.append(ready - start)
         calls.enqueue.append(returned - start)
         calls.device.append(self.timer.seconds() if self.timer else self.clock.process_time() - cpu)
@@ -123,9 +132,11 @@ class _no_collection:
         gc.enable()
 
 
-def _is_full(calls: Calls, elapsed: float, seconds: float) -> bool:
-    enough = len(calls.wall) >= LEAST_CALLS or (bool(calls.wall) and elapsed >= STRETCHED * seconds)
-    return enough and elapsed >= seconds
+def length(seconds: float, call: float, period: float) -> float:
+    """Seconds after which a slot is over that is to have `seconds` of calls, and five of them unless they are long. `call`:
+    seconds of one; `period`: from one to the next."""
+    full = min(max(seconds, (LEAST_CALLS - 0.5) * period), STRETCHED * seconds)
+    return full + (SETTLING_S if call < LONG_CALL_S else 0.0)
 
 
 def _is_warm(wall: list[float]) -> bool:

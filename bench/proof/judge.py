@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnbench.adapters.base.case import Native
-from snnbench.adapters.base.contract import Gradients
 from snnbench.adapters.base.network import INPUT, Network
+from snnbench.adapters.base.result import Gradients
 
 from . import oracle
 from .layers import Product, Value

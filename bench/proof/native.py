@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Gradients, Program, Unsupported
+from snnbench.adapters.base.contract import Program, Unsupported
+from snnbench.adapters.base.result import Gradients
 
 from ..status import declared, is_out_of_memory
 from .judge import Call, Verdict, unreadable

@@ -13,8 +13,9 @@ from math import prod
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Array, Parameters, shifts
+from snnbench.adapters.base.contract import Parameters, shifts
 from snnbench.adapters.base.network import INPUT, Network
+from snnbench.adapters.base.result import Array
 
 from ..measure.phases import Draw
 from .recurrence import spec_of

@@ -1,16 +1,18 @@
 """Holds the last timed call of a phase against the oracle: what was timed must still be right, its gradients too."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from snnbench.adapters.base.case import Native
-from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.contract import LEARNING_RATE, Program
+from snnbench.adapters.base.result import Answer, Gradients
 
-from ..measure.phases import Phases
+from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import named
 from .judge import Call, judge, unreadable
@@ -25,44 +27,67 @@ NEARER = 4
 """A framework's inference is nearer to its own forward than to the oracle: at N = 1024 with three layers all frameworks gave the
 same bits in every format, compiled ones in bf16 other spikes in 0.006 %. This quarter of the oracle's limits is allowed."""
 
+AT_REST = defaultdict[str, dict[str, Any]](lambda: {"mean": np.zeros(()), "variance": np.ones(())})
+"""Running statistics before every timed call, of any norm."""
+
+
+@dataclass
+class Timed:
+    """The last timed call of a phase of that name: its draw, its result, and what was read of it."""
+
+    name: str
+    draw: Draw
+    result: Any
+    answer: Answer
+
 
 def recheck(
     program: Program,
     problem: Problem,
     phases: Phases,
-    name: str,
-    result: Any,
+    last: Timed,
     limits: LimitsByNode,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, str]:
-    """Event fields `status` and `reason` if the result of the phase's last call is wrong, else none. That of a native neuron,
-    for which there is no oracle, must be what an untimed call gives. Input and parameters are written over before the result
-    is looked at: what is computed only when somebody asks for it is computed from other values."""
-    later = phases.write_over(name in ("forward", "inference"))
-    gradients = program.gradients(result) if name in ("backward", "step") else None
-    timed, given = drawn(problem, phases.draw), program.spikes(result)
-    call = Call(timed.input, given, program.output(result), gradients)
+    """Event fields `status` and `reason` if the answer of the last timed call is wrong, else none. That of a native neuron, for
+    which there is no oracle, must be what an untimed call gives. No method of the program's own is called before it is wrong."""
+    timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
+    gradients = _gradients(timed, last.answer.gradients) if name in ("backward", "step") else None
+    call = Call(timed.input, given, last.answer.output, gradients)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
-        untimed = _untimed(program, phases, timed, backward=gradients is not None)
+        untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
         hidden = {neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last}
         call = replace(call, spikes={**hidden, **given})  # an inference hands out the last ones alone
         findings = [*(_unlike_untimed if native else judge_inference)(timed, call, untimed, limits)]
     else:
+        if name != "inference":
+            call.statistics = AT_REST, last.answer.statistics
         findings = judge(timed, call, limits).findings
     if not findings:
         return {}
-    words = unsettled(program, result, given, sleep)
-    if not words and not judge(other := drawn(problem, later), replace(call, x=other.input), limits).findings:
-        words = "computed when its result was asked for, not when it was timed"
+    program.release()  # a method of its own: now it could finish what it put off
+    words = unsettled(program, last.result, given, sleep)
     if not words and not native:
         words = named(timed, call, limits)
     return {"status": "check_failed", "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}"}
 
 
-def _untimed(program: Program, phases: Phases, timed: Problem, backward: bool) -> Call:
+def _gradients(timed: Problem, given: Gradients | None) -> Gradients | None:
+    """Gradients of the parameters, after a step as its update shows them."""
+    if given is None or given.updated is None:
+        return given
+    rate = np.float32(LEARNING_RATE)
+    shown = {
+        node: {key: None if array is None else (timed.parameters[node][key] - array) / rate for key, array in own.items()}
+        for node, own in given.updated.items()
+    }
+    return replace(given, parameters=shown)
+
+
+def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool) -> Call:
     """A forward, and a backward if asked for, on the values of the last timed call."""
-    result = program.forward(phases.put(phases.draw))
+    result = program.forward(phases.put(draw))
     program.wait(result)
     call = Call(timed.input, program.spikes(result), program.output(result))
     if backward:

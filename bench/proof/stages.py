@@ -152,10 +152,10 @@ def judge_program(
     upstream = program.put_upstream(problem.upstream, first)
     failed = ask_gradients(program, first, upstream)[1] if backward else None
     program.release()
-    before = program.statistics()
+    before = program.statistics(first)
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    call = Call(problem.input, program.spikes(result), program.output(result), statistics=(before, program.statistics()))
+    call = Call(problem.input, program.spikes(result), program.output(result), statistics=(before, program.statistics(result)))
     if backward and not failed:
         call.gradients, failed = ask_gradients(program, result, upstream)
     verdict = judge(problem, call, limits)

@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Array
+from snnbench.adapters.base.result import Array
 
 from .contrasts import block_contrasts
 from .record import Record, Timing

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Array
+from snnbench.adapters.base.result import Array
 
 from .contrasts import Comparison, compared, medians, rank_intervals, surely_slower
 from .pairing import Cases, contrasts, levels

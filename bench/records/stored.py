@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnbench.adapters.base.case import full_name
-from snnbench.adapters.base.contract import Array
+from snnbench.adapters.base.result import Array
 
 from .changes import Pair
 from .pairing import levels

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Array
+from snnbench.adapters.base.result import Array
 
 from ..records.contrasts import Comparison, compared
 from ..records.pairing import contrasts, levels

@@ -1,6 +1,7 @@
 """The judge of a run or a check: a process that imports no adapter. It calls what a worker holds through this one."""
 
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from snnbench.adapters.base.case import Case
 
 from ..executors.executor import CannotStart
 from ..executors.launch import Launched
+from ..measure.phases import Draw
 from .outcome import last_line, verdict
 
 Event = dict[str, Any]
@@ -32,9 +34,12 @@ class Judge:
         free run of the case (None: the judge computes it), `request` how the worker asked to be proved."""
         return self._hear(worker, "proof", {**_case(case, free_run), "prove": request["prove"]})
 
-    def recheck(self, worker: Launched, case: Case, free_run: Path, phase: str, request: dict[str, Any]) -> list[Event]:
-        """Events on the last timed call of a phase, none if the worker ended meanwhile."""
-        return self._hear(worker, "recheck", {**_case(case, free_run), "phase": phase, "recheck": request.get("recheck")})
+    def recheck(
+        self, worker: Launched, case: Case, free_run: Path, phase: str, draw: Draw, request: dict[str, Any]
+    ) -> list[Event]:
+        """Events on the last timed call of a phase, whose values were those of `draw`; none if the worker ended meanwhile."""
+        order = {**_case(case, free_run), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
+        return self._hear(worker, "recheck", order)
 
     def close(self) -> float | None:
         """End the process; the CPU seconds that it used, None if nobody knows."""

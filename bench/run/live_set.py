@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from random import Random
+from random import Random, getrandbits
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -16,6 +16,8 @@ from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
 from ..machine.disturbance import Busy, disturbance
 from ..machine.monitor import Monitor
+from ..measure.phases import Draw, draw_of
+from ..measure.slots import length
 from ..records.record import Slot
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
@@ -26,25 +28,30 @@ LEAST_PASSES = 3
 
 
 class WarmUp(BaseModel):
-    """What a worker tells of a phase that it has warmed up; `seconds` of a warm call."""
+    """What a worker tells of a phase that it has warmed up: seconds of a warm call, and from one to the next."""
 
     device_clock: str
     warm_up_calls: int
     seconds: float
+    period: float
+
+    def length(self, seconds: float) -> float:
+        """Seconds after which a slot is over that is to have `seconds` of calls."""
+        return length(seconds, self.seconds, self.period)
 
 
 @dataclass
 class Member:
-    """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `seconds`: of a warm
-    call, by phase that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass in which the result
-    of a phase is held against the oracle."""
+    """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `warm`: its phases
+    that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass before whose slot a call of a phase
+    is held against the oracle."""
 
     planned: PlannedCase
     started: datetime
     worker: Launched
     free_run: Path
     judged: list[Event]
-    seconds: dict[str, float]
+    warm: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
     judged_in: dict[str, int] = field(default_factory=dict)
     ordered_s: float = 0.0
@@ -56,22 +63,22 @@ class Member:
         """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
         makes no sense."""
         warm = TypeAdapter(dict[str, WarmUp]).validate_python(facts)
-        timing = {name: {**one.model_dump(exclude={"seconds"}), "slots": []} for name, one in warm.items()}
-        return cls(planned, started, worker, free_run, judged, {name: one.seconds for name, one in warm.items()}, timing)
+        timing = {name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []} for name, one in warm.items()}
+        return cls(planned, started, worker, free_run, judged, warm, timing)
 
     def due(self, number: int) -> list[str]:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
-        return [name for name in self.seconds if name == "step" or number % 3 == 0]
+        return [name for name in self.warm if name == "step" or number % 3 == 0]
 
-    def order(self, phase: str, **order: Any) -> dict[str, Any] | None:
+    def order(self, phase: str, stop_after: float | None = None, **order: Any) -> dict[str, Any] | None:
         """The answer to an order. A phase that fails is not timed again; a worker that has ended has no phases left."""
         start = time.monotonic()
-        answer = self.worker.order({"phase": phase, **order})
+        answer = self.worker.order({"phase": phase, **order}, stop_after)
         self.ordered_s += time.monotonic() - start
         if answer is None:
-            self.seconds.clear()
+            self.warm.clear()
         elif "failed" in answer:
-            del self.seconds[phase]
+            del self.warm[phase]
         elif not _answers(order, answer):
             self.refuse(phase, "error", "its worker gave an answer that makes no sense")
         else:
@@ -81,23 +88,24 @@ class Member:
     def refuse(self, phase: str, status: str, reason: str) -> None:
         """Time a phase no more, and say why."""
         self.judged.append({"part": phase, "status": status, "reason": reason})
-        del self.seconds[phase]
+        del self.warm[phase]
 
-    def be_judged(self, phase: str, judge: Judge) -> None:
-        """Have the last call of a phase held against the oracle."""
+    def be_judged(self, phase: str, judge: Judge, draw: Draw) -> None:
+        """Have the last call of a phase, which had the values of that draw, held against the oracle."""
         request = self.order(phase, judge=True)
         if request is None:
             return
-        events = judge.recheck(self.worker, self.planned.case, self.free_run, phase, request)
+        events = judge.recheck(self.worker, self.planned.case, self.free_run, phase, draw, request)
         self.judged += events
         if self.worker.order({"right": passed(events)}) is None:
-            self.seconds.clear()
+            self.warm.clear()
         elif not passed(events):
-            del self.seconds[phase]
+            del self.warm[phase]
 
     def be_doubted(self, phase: str, said: float, seconds: float) -> None:
         """Hold the `said` seconds of a call against the harness's own clock, by calls of about so many `seconds`."""
-        if phase in self.seconds and (reason := contradiction(partial(self.order, phase), said, seconds)):
+        order = partial(self.order, phase, seed=getrandbits(62))
+        if phase in self.warm and (reason := contradiction(order, min(said, self.warm[phase].seconds), seconds)):
             self.refuse(phase, "implausible", reason)
 
 
@@ -108,10 +116,10 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
     if "judge" in order:
         return isinstance(answer.get("recheck"), dict)
     try:
-        Slot.model_validate({"pass": 0, **answer["slot"]})
+        slot = Slot.model_validate({"pass": 0, **answer["slot"]})
+        return isinstance(answer["cpu"], float) and isinstance(answer["last"], int) and answer["last"] >= slot.calls - 1
     except (LookupError, TypeError, ValueError):
         return False
-    return isinstance(answer.get("cpu"), float)
 
 
 class LiveSet:
@@ -136,21 +144,23 @@ class LiveSet:
         self._canary.answer()
 
     def time_passes(self, random: Random) -> None:
-        """Time the members in passes, whose numbers go on from those before. Every phase is judged after one of its slots, which
-        no worker can foresee."""
+        """Time the members in passes, whose numbers go on from those before. Every phase is judged once, by the last call of a
+        slot that looks like any other and ends earlier: neither pass nor call can a worker foresee."""
         passes = range(self.measure.passes)
         for member in self.members:
-            for phase in member.seconds:
+            for phase in member.warm:
                 member.judged_in[phase] = random.choice([number for number in passes if phase in member.due(number)])
         for number in passes:
-            left = [one for one in self.members if one.seconds and not (number >= LEAST_PASSES and self._spent(one))]
+            left = [one for one in self.members if one.warm and not (number >= LEAST_PASSES and self._spent(one))]
             if left:
                 self._pass(number, left, random)
         self.passes += len(passes)
         for member in self.members:
             for phase in list(member.judged_in):
-                if phase in member.seconds and member.order(phase, seconds=0.0):
-                    self._judge(member, phase)
+                if phase in member.warm:
+                    self._judge(member, phase, random)
+                if slots := member.timing[phase]["slots"]:
+                    member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
 
     def _spent(self, member: Member) -> bool:
         return member.ordered_s >= self.measure.budget
@@ -161,28 +171,31 @@ class LiveSet:
         again: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
             for phase in member.due(number):
-                if (slot := self._slot(self.passes + number, member, phase)) is None:
+                if judged := member.judged_in.get(phase) == number:
+                    del member.judged_in[phase]
+                    self._judge(member, phase, random)
+                if phase not in member.warm or (slot := self._slot(self.passes + number, member, phase)) is None:
                     continue
                 member.timing[phase]["slots"].append(slot)
                 if slot["disturbed"]:
                     again.append((member, phase))
-                if member.judged_in.get(phase) == number:
-                    del member.judged_in[phase]
-                    self._judge(member, phase)
+                if judged:
+                    member.be_doubted(phase, slot["wall"], self.measure.slot / 2)
         for member, phase in again:
-            slot = self._slot(self.passes + number, member, phase) if phase in member.seconds else None
+            slot = self._slot(self.passes + number, member, phase) if phase in member.warm else None
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
 
-    def _judge(self, member: Member, phase: str) -> None:
-        """Have the results of a phase judged, and its times."""
-        member.be_judged(phase, self.judge)
-        if slots := member.timing[phase]["slots"]:
-            member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
+    def _judge(self, member: Member, phase: str, random: Random) -> None:
+        """Have a call of a phase judged, any of those that a slot has."""
+        seed, most = random.getrandbits(62), member.warm[phase].length(self.measure.slot)
+        answer = member.order(phase, random.uniform(0.0, most), seed=seed)
+        if answer is not None:
+            member.be_judged(phase, self.judge, draw_of(seed, answer["last"], phase))
 
     def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
         busy, start, wall = Busy(), time.monotonic(), time.perf_counter()
-        answer = member.order(phase, seconds=self.measure.slot)
+        answer = member.order(phase, member.warm[phase].length(self.measure.slot), seed=getrandbits(62))
         if answer is None:
             return None
         elapsed = time.monotonic() - start
@@ -198,7 +211,7 @@ class LiveSet:
 
     def all_but_the_fastest(self) -> list[Member]:
         """Members but the one of the shortest step, which stays: all others are held against it."""
-        fastest = min(self.members, key=lambda member: member.seconds.get("step", float("inf")))
+        fastest = min(self.members, key=lambda member: member.warm["step"].seconds if "step" in member.warm else float("inf"))
         return [member for member in self.members if member is not fastest]
 
     def end(self, member: Member) -> Outcome:

@@ -9,7 +9,8 @@ from uuid import uuid4
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import FixedPoint, Gradients
+from snnbench.adapters.base.contract import FixedPoint
+from snnbench.adapters.base.result import Answer, Gradients
 
 from ..measure.phases import Draw
 
@@ -21,7 +22,7 @@ class Reference:
     name: str
 
 
-RECORDS: dict[str, Any] = {kind.__name__: kind for kind in (Draw, FixedPoint, Gradients, Reference)}
+RECORDS: dict[str, Any] = {kind.__name__: kind for kind in (Answer, Draw, FixedPoint, Gradients, Reference)}
 """Kinds of values that are handed over field by field."""
 
 

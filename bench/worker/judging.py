@@ -16,7 +16,7 @@ from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import on_stronger_input
 from ..proof.problem import Problem
-from ..proof.recheck import recheck
+from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
 from ..status import status_of
 from ..workloads import workload_of
@@ -63,14 +63,6 @@ class Remote:
 
     def __del__(self) -> None:
         self.link.dropped.append(self.name)
-
-
-class RemotePhases(Remote):
-    """The phases of a worker, and the draw of the last timed call."""
-
-    def __init__(self, link: Link, name: str, draw: Draw):
-        super().__init__(link, name)
-        self.draw = draw
 
 
 class RemoteAdapter(Adapter):
@@ -129,14 +121,15 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
-    told, phase = order["recheck"], order["phase"]
-    draw, fixed = decode(told["draw"], link.folder), RemoteAdapter(link).fixed_point(case)
+    told, phase, fixed = order["recheck"], order["phase"], RemoteAdapter(link).fixed_point(case)
+    if "raised" in told:
+        raise _error(*map(str, told["raised"]))
+    answer, draw = decode(told["answer"], link.folder), Draw(*order["draw"])
     of_any = replace(case, framework="any", construction="default", mode="eager")
     problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
-    phases = cast(Phases, RemotePhases(link, "phases", draw))
-    program, result = cast(Program, Remote(link, "program")), Remote(link, "result")
-    refused = recheck(program, problem, phases, phase, result, limits)
+    program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
+    refused = recheck(program, problem, phases, Timed(phase, draw, Remote(link, "result"), answer), limits)
     return [{"part": "recheck", "status": "ok"}, *([{"part": phase, **refused}] if refused else [])]
 
 

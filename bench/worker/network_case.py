@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from random import Random
+from random import getrandbits
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from .author import from_author
 from .channel import Channel
 from .handover import encode
 from .sandbox import ATTEMPTS
-from .serving import ProvedAdapter, Serving
+from .serving import ProvedAdapter, Serving, answer_of, raised
 from .task import Task
 from .usage import cpu_seconds
 
@@ -66,7 +66,7 @@ class Worker:
                     problem, self.input_scale = excited(program, problem)  # a silent neuron shows nothing
                 self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-            phases = Phases(program, inputs, upstream, Random())
+            phases = Phases(program, inputs, upstream, getrandbits(62))
             if self.first_block:
                 self._weigh(program, phases)
                 self._be_proved(adapter)
@@ -220,6 +220,7 @@ class Worker:
                 calls = sampler.warm_up()
                 samplers[name] = sampler
                 ready[name] = {"device_clock": program.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
+                ready[name]["period"] = sampler.period
         gc.collect()
         gc.freeze()  # nor what it imported since
         self.channel.answer({"ready": ready})
@@ -228,18 +229,19 @@ class Worker:
         for order in self.channel.orders():
             name = order["phase"]
             if "judge" in order:
+                told = self._told(program, samplers[name].result, backward=name in ("backward", "step"))
                 self.emit({"part": "recheck"})
-                request = {"recheck": {"draw": encode(phases.draw, self.arrays), "input_scale": self.input_scale}}
-                if not self.serving.until_judged(request, **judged, result=samplers[name].result):
+                if not self.serving.until_judged({"recheck": told}, **judged, result=samplers[name].result):
                     self.emit({"part": "recheck", "traceback": self.serving.traceback})
                 self.channel.answer({})
                 continue
             for sampler in samplers.values():
                 sampler.result = None  # its memory is free for the next calls
+            phases.seed = order["seed"]
             if "burst" in order:
                 self.channel.answer(self._burst(samplers[name], name, order["burst"]))
             else:
-                self.channel.answer(self._slot(samplers[name], name, order["seconds"], seen[name]))
+                self.channel.answer(self._slot(samplers[name], name, seen[name]))
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
@@ -247,18 +249,26 @@ class Worker:
             rates = {} if self.case.native else free.rates
             self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], rates), timed)
 
-    def _slot(self, sampler: Sampler, name: str, seconds: float, seen: list[float]) -> dict[str, Any]:
+    def _told(self, program: Program, result: Any, backward: bool) -> dict[str, Any]:
+        """What the judge is told of the last call. It is read at once: what is not there now is not there in time."""
+        try:
+            answer = answer_of(program, result, backward)
+            return {"answer": encode(answer, self.arrays), "input_scale": self.input_scale}
+        except Exception as error:
+            return {"raised": raised(error)}
+
+    def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
         self.emit({"part": name})
         cpu = cpu_seconds()
         try:
-            calls = sampler.slot(seconds)
+            calls = sampler.slot(self.channel.has_order)
         except Exception as error:
             return self._phase_failed(name, error)
         slot = calls.summary()
         seen.append(slot["wall"])
         if warnings := warnings_of(sampler.program.device_clock, calls):
             self.emit({"part": name, "warnings": warnings})
-        return {"slot": slot, "cpu": cpu_seconds() - cpu}
+        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last}
 
     def _burst(self, sampler: Sampler, name: str, count: int) -> dict[str, Any]:
         """Calls in a row, for the clock of the harness."""

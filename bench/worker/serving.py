@@ -1,12 +1,14 @@
 """What a worker does for the judge, which is another process: it calls methods that the judge names, and hands over what they
 give. What it says of the outcome itself counts for nothing."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
+from snnbench.adapters.base.result import READING, Answer
 
 from ..workloads import workload_of
 from .author import from_author
@@ -15,7 +17,7 @@ from .handover import Reference, decode, encode
 
 DONE = {"prepare", "load", "wait", "release"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "inference", "put"}
-HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics", "write_over"}
+HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics"}
 """Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
 judges."""
 LONGEST_TEXT = 4000
@@ -65,11 +67,24 @@ class Serving:
                 raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
             arguments = [objects[one.name] if isinstance(one, Reference) else one for one in decoded]
-            result = getattr(objects[owner], method)(*arguments)
+            own = partial(getattr(Program, method), objects[owner]) if method in READING else getattr(objects[owner], method)
+            result = own(*arguments)
             if method in KEPT:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
         except Exception as error:
             self.traceback = from_author(error, self.reference)
-            contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
-            return {"raised": [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]}
+            return {"raised": raised(error)}
+
+
+def raised(error: Exception) -> list[str]:
+    """Kind and text of an error, for the judge."""
+    contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
+    return [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]
+
+
+def answer_of(program: Program, result: Any, backward: bool) -> Answer:
+    """A result as the harness reads it, the gradients that it holds if a backward was asked for. Nothing of the program's own is
+    called before all arrays are read."""
+    spikes, output, statistics = (getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics"))
+    return Answer(spikes, output, Program.gradients(program, result) if backward else None, statistics)

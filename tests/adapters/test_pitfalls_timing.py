@@ -4,7 +4,6 @@ Ways to measure another neuron, or none, that cost people hours; each by its num
 """
 
 import os
-from random import Random
 
 import numpy as np
 import pytest
@@ -115,8 +114,8 @@ def loaded(name):
 def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
     """The known comparison repeats its backward on one graph, into gradients that grow."""
     program, inputs, upstream = loaded(name)
-    phases = Phases(program, inputs, upstream, Random(3))
-    phases._drawn = lambda: Draw(0, 0, 0, 0)
+    phases = Phases(program, inputs, upstream, 3)
+    phases._drawn = lambda *_: Draw(0, 0, 0, 0)
     backward = phases.by_name["backward"]
     gradients = []
     for _ in range(2):
@@ -139,7 +138,7 @@ def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
     networks = []
     for layer in program.network.layers if name == "torch" else ():
         layer.register_forward_hook(lambda *given: networks.append("forward"))
-    for called_as, phase in Phases(program, inputs, upstream, Random(3)).by_name.items():
+    for called_as, phase in Phases(program, inputs, upstream, 3).by_name.items():
         state = phase.prepare(0)
         assert called == (["forward", "wait"] if called_as == "backward" else [])
         called.clear()

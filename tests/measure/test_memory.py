@@ -2,7 +2,6 @@
 
 import ctypes
 from itertools import pairwise
-from random import Random
 
 import pytest
 
@@ -144,7 +143,7 @@ def test_phases_let_go_of_their_input():
         def __getattr__(self, name):
             return lambda *given: given[-1]
 
-    phases = Phases(Program(), [1, 2], None, Random(7))
+    phases = Phases(Program(), [1, 2], None, 7)
     phases.by_name["forward"].prepare(0)
     assert phases.buffer is not None
     phases.forget()

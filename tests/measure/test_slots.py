@@ -1,6 +1,7 @@
 """What a slot times and throws away, when warming up ends, and in which order a call is prepared, timed and waited for."""
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snnbench.measure.phases import Phase
-from snnbench.measure.slots import LEAST_CALLS, MOST_SAMPLES, STRETCHED, Calls, Sampler, warnings_of
+from snnbench.measure.slots import LEAST_CALLS, MOST_SAMPLES, STRETCHED, Calls, Sampler, length, warnings_of
 
 
 class Clock:
@@ -52,14 +53,21 @@ class Program:
         self.log.append(("wait", result))
 
 
+def after(program, seconds):
+    """A slot that is over after so many seconds."""
+    end = program.clock.now + seconds
+    return lambda: program.clock.now >= end - 1e-9
+
+
 def sampler(program, typical=0.0):
-    one = Sampler(Phase(program.prepare, program.call), program, program.clock)
+    one = Sampler(Phase(program.prepare, program.call), program, program.clock, lambda result: program.wait(result))
     one.typical = typical
     return one
 
 
 def test_only_the_call_and_its_wait_are_timed():
-    calls = sampler(Program()).slot(0.08)
+    program = Program()
+    calls = sampler(program).slot(after(program, 0.1))
     assert set(np.round(calls.wall, 9)) == {3e-3}
     assert set(np.round(calls.enqueue, 9)) == {1e-3}
     assert set(np.round(calls.device, 9)) == {30e-3}
@@ -67,38 +75,61 @@ def test_only_the_call_and_its_wait_are_timed():
 
 def test_the_calls_of_the_first_20_ms_are_thrown_away():
     program = Program()
-    calls = sampler(program).slot(0.08)
-    assert calls.began == pytest.approx(5.0 + 5 * 4e-3 + 1e-3), "five calls settle, then one is prepared"
+    one = sampler(program)
+    calls = one.slot(after(program, 0.1))
+    assert calls.began[0] == pytest.approx(5.0 + 5 * 4e-3 + 1e-3), "five calls settle, then one is prepared"
     assert len(calls.wall) == 20
     assert program.log[:3] == [("prepare", 0), ("call", 0), ("wait", 0)]
     assert [index for what, index in program.log if what == "call"] == list(range(25))
+    assert one.last == 24
 
 
 def test_a_long_call_needs_no_settling():
     program = Program(call=0.2)
-    calls = sampler(program, typical=0.2).slot(0.08)
+    calls = sampler(program, typical=0.2).slot(after(program, 0.3))
     assert [what for what, _ in program.log].count("call") == len(calls.wall) == 2
 
 
 @pytest.mark.parametrize(("call", "count"), [(3e-3, 20), (19e-3, 5), (49e-3, 5), (79e-3, 4), (1.0, 1)])
 def test_five_calls_at_least_unless_they_take_four_times_as_long(call, count):
-    calls = sampler(Program(call), typical=1.0).slot(0.08)
+    program = Program(call)
+    calls = sampler(program, typical=1.0).slot(after(program, length(0.08, 1.0, call + 1e-3)))
     assert len(calls.wall) == count
     assert count >= LEAST_CALLS or count * (call + 1e-3) >= STRETCHED * 0.08
+    assert length(0.08, 0.01, 0.01) == pytest.approx(0.1), "those that settle take 20 ms"
 
 
 def test_thirty_calls_in_3_ms_do_not_end_a_slot():
-    assert len(sampler(Program(call=1e-4, prepared=0.0), typical=1.0).slot(0.08).wall) >= 800
+    program = Program(call=1e-4, prepared=0.0)
+    assert len(sampler(program, typical=1.0).slot(after(program, 0.08)).wall) >= 800
+
+
+@pytest.mark.parametrize("calls", range(1, 25))
+def test_any_call_can_be_the_last_and_what_it_can_look_up_is_the_same(calls):
+    """A slot ends when somebody else says so: until then no variable of its callers knows how many calls there will be."""
+    program, seen = Program(), []
+
+    def call(state):
+        slot = sys._getframe(2)
+        assert slot.f_code.co_name == "slot"
+        seen.append({name: value for name, value in slot.f_locals.items() if isinstance(value, int | float)})
+        return program.call(state)
+
+    one = sampler(program)
+    one.phase = Phase(program.prepare, call)
+    one.slot(lambda: len(seen) >= calls)
+    assert len(seen) == calls and one.last == calls - 1 == one.result
+    assert all(one == seen[0] for one in seen)
 
 
 def test_the_last_result_waits_for_the_judge_and_is_dropped_before_the_next_slot():
     program = Program()
     one = sampler(program)
-    one.slot(0.08)
+    one.slot(after(program, 0.1))
     assert one.result == 24
     held = []
     one.phase = Phase(lambda index: held.append(one.result), program.call)
-    one.slot(0.0)
+    one.slot(after(program, 0.0))
     assert held[0] is None
 
 
@@ -109,7 +140,7 @@ def test_collection_is_on_again_even_after_an_error():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        Sampler(Phase(program.prepare, fails), program, program.clock).slot(0.08)
+        Sampler(Phase(program.prepare, fails), program, program.clock).slot(after(program, 0.08))
     assert gc.isenabled()
 
 
@@ -128,7 +159,7 @@ def test_warm_up_ends_when_two_windows_agree():
     assert warmed([3e-3] * 100)[0] == 20
     count, one = warmed([9e-3] * 7 + [3e-3] * 100)
     assert 20 < count < 30
-    assert one.typical == pytest.approx(3e-3)
+    assert one.typical == one.period == pytest.approx(3e-3)
     assert one.result is None
 
 
@@ -139,7 +170,7 @@ def test_warm_up_is_bounded_by_half_a_second_beside_the_first_call_which_may_com
 
 
 def calls_of(wall):
-    return Calls(7.1234567891, list(wall), list(np.multiply(0.5, wall)), list(np.multiply(0.9, wall)))
+    return Calls([7.1234567891], list(wall), list(np.multiply(0.5, wall)), list(np.multiply(0.9, wall)))
 
 
 def test_a_slot_is_summed_up_by_its_median_and_quartiles():
@@ -178,7 +209,7 @@ class Timer:
 def test_a_device_timer_surrounds_the_call_and_is_read_after_the_wait():
     program = Program()
     program.timer = Timer(program.log)
-    calls = sampler(program, typical=1.0).slot(0.0)
+    calls = sampler(program, typical=1.0).slot(after(program, 0.0))
     assert program.log[:6] == [("prepare", 0), "start", ("call", 0), "stop", ("wait", 0), "seconds"]
     assert set(calls.device) == {7.0}
     assert warnings_of("events", calls) == ["W-SYNC: device time exceeds wall time: the device was not waited for"]
@@ -188,7 +219,8 @@ def test_a_device_timer_surrounds_the_call_and_is_read_after_the_wait():
 @pytest.mark.parametrize(("repeatable", "prepared"), [(True, [0]), (False, [0, 1, 2])])
 def test_a_burst_is_calls_in_a_row_and_tells_what_it_took(repeatable, prepared):
     program = Program()
-    one = Sampler(Phase(program.prepare, lambda state: gc.disable() or program.call(state), repeatable), program, program.clock)
+    phase = Phase(program.prepare, lambda state: gc.disable() or program.call(state), repeatable)
+    one = Sampler(phase, program, program.clock, program.wait)
     assert one.burst(3) == pytest.approx(3 * program.seconds + len(prepared) * program.prepared)
     gc.enable()
     assert [index for what, index in program.log if what == "prepare"] == prepared

@@ -7,7 +7,7 @@ import pytest
 from support.proofs import problem_of
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Gradients
+from snnbench.adapters.base.result import Gradients
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.judge import Call, judge

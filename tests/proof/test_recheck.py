@@ -2,7 +2,6 @@
 
 import tomllib
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 import pytest
@@ -14,11 +13,13 @@ from support.proofs import loaded, problem_of, wait_for_writers
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import NATIVE, PHASES, Case
 from snnbench.kernels.spec import NEURONS
-from snnbench.measure.phases import Phases
+from snnbench.measure.phases import Phases, draw_of
+from snnbench.measure.slots import Sampler
 from snnbench.proof import oracle
 from snnbench.proof.judge import Call
 from snnbench.proof.limits import limits_of
-from snnbench.proof.recheck import judge_inference, recheck
+from snnbench.proof.recheck import Timed, judge_inference, recheck
+from snnbench.worker.serving import answer_of
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 TIMED = [(fault, words, layers) for layers, key in ((1, "timed"), (2, "timed_stacks")) for fault, words in TABLE[key].items()]
@@ -30,12 +31,12 @@ def rechecked(adapter, case, name, calls=41):
     program, problem = loaded(adapter, case)
     result = program.forward(program.put_input(problem.input))
     inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-    phases = Phases(program, inputs, program.put_upstream(problem.upstream, result), Random(5))
-    phase = phases.by_name[name]
-    for index in range(calls):
-        result = phase.call(phase.prepare(index))
-        program.wait(result)
-    return recheck(program, problem, phases, name, result, limits_of(case, network_of(case)), wait_for_writers).get("reason", "")
+    phases = Phases(program, inputs, program.put_upstream(problem.upstream, result), 5)
+    sampler, left = Sampler(phases.by_name[name], program), iter(range(1, calls))
+    sampler.slot(lambda: next(left, None) is None)
+    answer = answer_of(program, sampler.result, name in ("backward", "step"))
+    last = Timed(name, draw_of(5, sampler.last, name), sampler.result, answer)
+    return recheck(program, problem, phases, last, limits_of(case, network_of(case)), wait_for_writers).get("reason", "")
 
 
 @pytest.mark.parametrize(("fault", "said", "layers"), TIMED, ids=[fault for fault, *_ in TIMED])
@@ -47,6 +48,14 @@ def test_what_is_wrong_in_timed_calls_alone_is_named(fault, said, layers):
     except TypeError as error:
         reason = str(error)
     assert words in reason
+
+
+@pytest.mark.parametrize("fault", TABLE["foreseeing"])
+def test_who_is_right_where_slots_end_is_caught_by_one_that_ends_earlier(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    phase, words = TABLE["foreseeing"][fault].split(": ")
+    ends = {calls: rechecked(adapter, Case(adapter.name, **ODD), phase, calls) for calls in (1, 3, 4, 5, 9)}
+    assert [words in reason for reason in ends.values()] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize("fault", TABLE["timed_natives"])

@@ -124,10 +124,10 @@ def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatc
     launcher = Launcher(Worker("a"), Worker("b"))
     launcher.started = []
 
-    def interrupted_in_a_slot(self, order, own=Worker.order):
-        if "seconds" in order:
+    def interrupted_in_a_slot(self, order, stop_after=None, own=Worker.order):
+        if "seed" in order:
             raise KeyboardInterrupt
-        return own(self, order)
+        return own(self, order, stop_after)
 
     monkeypatch.setattr(Worker, "order", interrupted_in_a_slot)
     block = Block(launcher, 0, "cpu", Random(1), lambda text: None)

@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.adapters.base.case import PHASES
 from snnbench.experiment.config import Measure
+from snnbench.measure.phases import draw_of
 from snnbench.run.judge import Judge
 from snnbench.run.live_set import LEAST_PASSES, LiveSet, Member
 
@@ -37,9 +39,9 @@ def test_the_order_within_a_pass_is_drawn_anew():
     turns = []
     workers = [Worker(name, phases=("step",)) for name in "abcd"]
     for worker in workers:
-        worker.order = lambda order, name=worker.name, real=worker.order: (
-            turns.append(name) if "seconds" in order else None,
-            real(order),
+        worker.order = lambda order, stop_after=None, name=worker.name, real=worker.order: (
+            turns.append(name) if stop_after == 0.1 else None,
+            real(order, stop_after),
         )[1]
     live_set(*workers).time_passes(Random(1))
     by_pass = [tuple(turns[i : i + 4]) for i in range(0, 40, 4)]
@@ -47,16 +49,31 @@ def test_the_order_within_a_pass_is_drawn_anew():
     assert len(set(by_pass)) > 5
 
 
-def test_every_phase_is_judged_once_right_after_one_of_its_slots():
-    judged_after = set()
-    for seed in range(20):
+def test_every_phase_is_judged_once_by_a_slot_like_any_other_that_may_end_at_any_time():
+    judged_before, ends = set(), []
+    for seed in range(40):
         worker = Worker()
         live_set(worker).time_passes(Random(seed))
         judged = [at for at, order in enumerate(worker.log) if order.get("judge")]
         assert sorted(worker.log[at]["phase"] for at in judged) == sorted(PHASES)
-        assert all(worker.log[at - 1] == {"phase": worker.log[at]["phase"], "seconds": 0.08} for at in judged)
-        judged_after.add(next(at for at in judged if worker.log[at]["phase"] == "step"))
-    assert len(judged_after) > 5, "no worker can know the pass"
+        timed = [at for at, order in enumerate(worker.log) if set(order) == {"phase", "seed"}]
+        assert all(worker.log[at - 1]["phase"] == worker.log[at]["phase"] and at - 1 in timed for at in judged)
+        assert len({worker.log[at]["seed"] for at in timed}) == len(timed), "values are other ones each time"
+        ends += [worker.stops[at - 1] for at in judged]
+        assert {worker.stops[at] for at in timed if at + 1 not in judged} == {0.1}
+        judged_before.add(next(at for at in judged if worker.log[at]["phase"] == "step"))
+    assert len(judged_before) > 5, "no worker can know the pass"
+    assert np.histogram(ends, 4, (0.0, 0.1))[0].min() > len(ends) / 8, "nor the call"
+
+
+def test_the_judge_is_told_the_draw_by_the_harness():
+    worker, told = Worker(phases=("inference",)), []
+    live = live_set(worker)
+    live.judge.recheck = lambda *given: told.append(given) or [{"part": "recheck", "status": "ok"}]
+    live.time_passes(Random(1))
+    ((_, _, _, phase, draw, request),) = told
+    seed = worker.log[next(at for at, order in enumerate(worker.log) if order.get("judge")) - 1]["seed"]
+    assert (phase, draw, request) == ("inference", draw_of(seed, 6, "inference"), {"recheck": {}})
 
 
 def test_a_disturbed_slot_is_measured_again_once_and_marked_if_that_is_disturbed_too():
@@ -65,7 +82,7 @@ def test_a_disturbed_slot_is_measured_again_once_and_marked_if_that_is_disturbed
         live = live_set(worker)
         live.time_passes(Random(1))
         slots = live.members[0].timing["step"]["slots"]
-        assert worker.slots == 11
+        assert worker.slots == 12
         assert [slot["pass"] for slot in slots] == list(range(10))
         assert [slot["pass"] for slot in slots if slot["disturbed"] == "preempted"] == marked
 
@@ -118,7 +135,7 @@ def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
     live.time_passes(Random(1))
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
     assert said["part"] == "step" and "says 1.00 ms a call, while the harness's own clock saw" in said["reason"]
-    assert live.members[0].seconds == {}
+    assert live.members[0].warm == {}
     assert len(passes_of(live.members[1], "step")) == 10
 
 
@@ -128,14 +145,14 @@ def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_mor
     live = live_set(Worker(phases=("backward",)))
     live.time_passes(Random(1))
     (member,) = live.members
-    assert member.judged == [wrong, {"part": "recheck", "status": "ok"}] and member.seconds == {}
+    assert member.judged == [wrong, {"part": "recheck", "status": "ok"}] and member.warm == {}
     assert {"right": False} in member.worker.log
 
 
 @pytest.mark.parametrize("junk", [{}, {"slot": 3, "cpu": 0.1}, {"slot": {"wall": "fast"}, "cpu": 0.1}, {"took": 1.0}])
 def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
     worker = Worker(phases=("forward", "step"))
-    worker.order = lambda order, real=worker.order: junk if order.get("phase") == "forward" else real(order)
+    worker.order = lambda order, *more, real=worker.order: junk if order.get("phase") == "forward" else real(order)
     live = live_set(worker)
     live.time_passes(Random(1))
     (member,) = live.members

@@ -37,6 +37,7 @@ class Worker:
     order_s: float = 0.1
     honest: bool = True
     log: list = field(default_factory=list)
+    stops: list = field(default_factory=list)
     slots: int = 0
     ended: bool = False
     timed_out: bool = False
@@ -48,11 +49,12 @@ class Worker:
 
     @property
     def ready(self):
-        facts = {"device_clock": "process", "warm_up_calls": 3, "seconds": self.step}
+        facts = {"device_clock": "process", "warm_up_calls": 3, "seconds": self.step, "period": self.step}
         return {name: facts for name in self.phases}
 
-    def order(self, order):
+    def order(self, order, stop_after=None):
         self.log.append(order)
+        self.stops.append(stop_after)
         if "right" in order:
             return {"ready": self.ready}
         if "call" in order:
@@ -71,7 +73,8 @@ class Worker:
             return {"failed": "error"}
         cpu = 0.5 if self.slots in self.preempted_in else 1.0
         slot = {name: self.step for name in ("began", "wall", "low", "high", "enqueue")}
-        return {"slot": {**slot, "calls": 5, "device": cpu * self.step, "samples": [self.step]}, "cpu": 0.8 * self.order_s}
+        slot |= {"calls": 5, "device": cpu * self.step, "samples": [self.step]}
+        return {"slot": slot, "cpu": 0.8 * self.order_s, "last": 6}
 
     def end(self):
         self.ended = True

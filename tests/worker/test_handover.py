@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.base.contract import FixedPoint, Gradients
+from snnbench.adapters.base.contract import FixedPoint
+from snnbench.adapters.base.result import Gradients
 from snnbench.measure.phases import Draw
 from snnbench.worker.handover import Reference, decode, encode
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from random import Random
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -13,11 +13,11 @@ from support.proofs import gains_of, loaded, proof_of
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import PHASES, Case
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
-from snnbench.measure.phases import Phases
+from snnbench.measure.phases import Phases, draw_of
 from snnbench.proof.free_run import write_free_run
 from snnbench.worker.handover import encode
 from snnbench.worker.judging import Gone, Link, Remote, _error, serve
-from snnbench.worker.serving import ProvedAdapter, Serving
+from snnbench.worker.serving import ProvedAdapter, Serving, answer_of
 
 CASE = Case("numpy", neurons=31, time_steps=37, batch=3)
 
@@ -76,15 +76,15 @@ def test_a_recheck_from_afar_sees_what_was_timed(tmp_path, phase, stale):
     adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
     program, problem = loaded(adapter, CASE)
     inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-    phases = Phases(program, inputs, problem.upstream, Random(1))
+    phases = Phases(program, inputs, problem.upstream, 1)
     timed = phases.by_name[phase]
     result = timed.call(timed.prepare(0))
-    draw = phases.draw
+    answer = answer_of(program, result, phase in ("backward", "step"))
     if stale:
-        timed.call(timed.prepare(0))
-        draw = phases.draw
-    told = {"draw": encode(draw, tmp_path), "input_scale": 1.0}
-    order = {"recheck": told, "phase": phase, "free_run": str(tmp_path / "free.npz")}
+        timed.call(timed.prepare(1))
+    told = {"answer": encode(answer, tmp_path / "arrays"), "input_scale": 1.0}
+    draw = astuple(draw_of(1, int(stale), phase))
+    order = {"recheck": told, "phase": phase, "draw": draw, "free_run": str(tmp_path / "free.npz")}
     events, worker = judged(tmp_path / "arrays", order, adapter, program=program, phases=phases, result=result)
     assert events[0]["part"] == "recheck" and events[0]["status"] == "ok"
     assert [event["status"] for event in events[1:]] == (["check_failed"] if stale else [])
@@ -109,8 +109,8 @@ def test_spikes_of_any_form_end_as_this_case_alone(tmp_path, junk):
     adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
 
     class Odd(adapter.program_class):
-        def spikes(self, result):
-            return junk
+        def forward(self, x):
+            return replace(super().forward(x), borders=junk)
 
     adapter.program_class = Odd
     ((event,), _) = judged(tmp_path, {"prove": {"backward": True}}, adapter)

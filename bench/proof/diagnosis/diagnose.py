@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Gradients
+from snnbench.adapters.base.result import Gradients
 
 from .. import oracle
 from ..judge import Call

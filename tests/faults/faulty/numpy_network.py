@@ -2,12 +2,13 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Gradients, Program, shifts
+from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Program, shifts
+from snnbench.adapters.base.result import Result
 from snnbench.kernels.surrogates import derivative
 
 
@@ -16,19 +17,12 @@ def notes() -> Path:
     return Path(os.environ["SNNBENCH_TEST_NOTES"])
 
 
-@dataclass
-class Result:
-    """Spikes by neuron, potentials of each, and gradients as `backward` left them."""
+@dataclass(kw_only=True)
+class NumpyResult(Result):
+    """With potentials by neuron."""
 
     x: np.ndarray
-    borders: dict = field(default_factory=dict)
     potentials: dict = field(default_factory=dict)
-    gradients: dict = field(default_factory=dict)
-    by_input: np.ndarray | None = None
-
-    @property
-    def output(self) -> np.ndarray:
-        return next(reversed(self.borders.values()))
 
 
 class NumpyProgram(Program):
@@ -65,13 +59,14 @@ class NumpyProgram(Program):
         return array.copy()
 
     def forward(self, x):
-        result, value = Result(x), x.astype(np.float64)
+        result, value = NumpyResult(x=x, borders={}, output=None), x.astype(np.float64)
         for node in self.network.nodes:
             if node.kind == "linear":
                 own = self.parameters[node.name]
                 value = value @ own["weight"].T + own.get("bias", 0.0)
             else:
-                value = self._spikes(value, result, node.name).astype(np.float64)
+                result.output = self._spikes(value, result, node.name)
+                value = result.output.astype(np.float64)
         return result
 
     def _spikes(self, currents, result, name):
@@ -95,7 +90,7 @@ class NumpyProgram(Program):
             by_bias = {"bias": gradient.sum((0, 1)).astype(np.float32)} if "bias" in own else {}
             result.gradients[node.name] = {"weight": by_weight, **by_bias}
             gradient = gradient @ own["weight"]
-        result.by_input = gradient.astype(np.float32)
+        result.input_gradient = gradient.astype(np.float32) if self.case.input_grad else None
         return result
 
     def _by_currents(self, gradient, potentials, spikes):
@@ -111,35 +106,26 @@ class NumpyProgram(Program):
 
     def inference(self, x):
         last, spikes = list(self.forward(x).borders.items())[-1]
-        return Result(x, {last: spikes})
+        return NumpyResult(x=x, borders={last: spikes}, output=spikes)
 
     def step(self, x, upstream):
         result = self.backward(self.forward(x), upstream)
         self.update(result)
-        return result
+        return replace(result, gradients={}, updated=self.parameters)
 
     def update(self, result):
         for node, own in result.gradients.items():
             for name, gradient in own.items():
                 self.parameters[node][name] = self.parameters[node][name] - LEARNING_RATE * gradient
 
-    def wait(self, result):
-        return
-
-    def spikes(self, result):
-        return {name: border.copy() for name, border in result.borders.items()}
-
-    def output(self, result):
-        return result.output.copy()
-
-    def gradients(self, result):
-        return Gradients(dict(result.gradients), result.by_input if self.case.input_grad else None)
-
     def argument_bytes(self):
         return sum(array.nbytes for own in self.parameters.values() for array in own.values())
 
     def result_bytes(self, result):
-        gradients = [*(array for own in result.gradients.values() for array in own.values()), result.by_input]
+        gradients = [
+            *(array for own in (result.updated or result.gradients).values() for array in own.values()),
+            result.input_gradient,
+        ]
         return result.output.nbytes + sum(array.nbytes for array in gradients if array is not None)
 
     def facts(self, result):

@@ -47,6 +47,17 @@ class WatchesTheStack(Around):
         return right(currents) if proved else HalfTheTime.later(right, currents)
 
 
+class RightFromTheFifthOn(Around):
+    """Computes the first half of the time steps in the first four calls of a slot: judged was the last of five or more."""
+
+    name = "wrong-right-from-the-fifth-on"
+
+    def around(self, right, currents):
+        frames = iter(inspect.stack(0))
+        calls = next((len(one.frame.f_locals["calls"].wall) for one in frames if one.function == "slot"), 9)
+        return right(currents) if calls >= 4 else HalfTheTime.later(right, currents)
+
+
 class EveryThirdStep(Counting):
     """Computes every third step in later calls, and repeats its spikes."""
 
@@ -210,7 +221,7 @@ class EverySecondUpdate(TorchProgram):
         result = self.backward(self.forward(x), upstream)
         if self.steps % 2 == 0:
             self.update()
-        result.stepped = True
+        result.updated = self.parameters
         return result
 
 
@@ -232,7 +243,7 @@ class NotCleared(TorchProgram):
             leaf.grad += before if self.held else 0
         self.held = fresh
         self.update()
-        result.stepped = True
+        result.updated = self.parameters
         return result
 
 
@@ -263,7 +274,7 @@ class Clipping(TorchProgram):
         result = self.backward(self.forward(x), upstream)
         torch.nn.utils.clip_grad_norm_(self.leaves, 1.0)
         self.update()
-        result.stepped = True
+        result.updated = self.parameters
         return result
 
 

@@ -33,7 +33,7 @@ class Frozen(TorchProgram):
     def step(self, x, upstream):
         self.release()
         result = self.backward(self.forward(x), upstream)
-        result.stepped = True
+        result.updated = self.parameters
         return result
 
 
@@ -52,7 +52,7 @@ class ConstantInput(TorchProgram):
         output.backward(upstream)
         self.update()
         result = super().forward(x)
-        result.borders, result.output, result.stepped = borders, output, True
+        result.borders, result.output, result.updated = borders, output, self.parameters
         return result
 
 
@@ -77,9 +77,10 @@ class StepInBf16(Driven):
 
 class HalfRate(TorchProgram):
     def step(self, x, upstream):
+        starts = [leaf.detach().clone() for leaf in self.leaves]
         result = super().step(x, upstream)
         with torch.no_grad():
-            for leaf, start in zip(self.leaves, self._starts(), strict=True):
+            for leaf, start in zip(self.leaves, starts, strict=True):
                 leaf.copy_((leaf + start) / 2)
         return result
 

@@ -1,12 +1,13 @@
 """Adapters whose results are not there when a call has been waited for, or no longer. Every class says how."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from timed import Driven
 
-from snnbench.adapters.base.torch_program import TorchProgram
+from snnbench.adapters.base.torch_program import TorchProgram, TorchResult
 
 
 @dataclass
@@ -16,21 +17,17 @@ class Promise:
     make: object
 
     @property
-    def made(self):
-        if not hasattr(self, "result"):
-            self.result = self.make()
-        return self.result
+    def __dict__(self):
+        return vars(self.make())
+
+    @property
+    def __class__(self):
+        return TorchResult
 
 
 class WhenAsked(TorchProgram):
     def inference(self, x):
         return Promise(lambda: super(WhenAsked, self).inference(x))
-
-    def spikes(self, result):
-        return super().spikes(result.made if isinstance(result, Promise) else result)
-
-    def output(self, result):
-        return super().output(result.made if isinstance(result, Promise) else result)
 
 
 class ComputesWhenAsked(Driven):
@@ -38,6 +35,61 @@ class ComputesWhenAsked(Driven):
 
     name = "wrong-computes-when-asked"
     driver = WhenAsked
+
+
+@dataclass(kw_only=True)
+class Getter(TorchResult):
+    """Hands out other spikes than it holds, to who asks it."""
+
+    make: object = None
+
+    def __getattribute__(self, name):
+        own = super().__getattribute__
+        return getattr(own("make")(), name) if name in ("borders", "output") and own("make") else own(name)
+
+
+class AsAttributes(TorchProgram):
+    def inference(self, x):
+        zeros = torch.zeros_like(x)
+        make = partial(super().inference, x.clone())
+        return Getter(x=x, borders={"neuron1": zeros}, output=zeros, make=make)
+
+
+class ComputesInAttributes(Driven):
+    """Copies the input of an inference, and computes when an attribute of its result is looked up."""
+
+    name = "wrong-computes-in-attributes"
+    driver = AsAttributes
+
+
+class PutOff(TorchProgram):
+    """Keeps copies of input and weights, and computes with them in the next method that is called."""
+
+    late = None
+
+    def inference(self, x):
+        zeros = torch.zeros_like(x)
+        self.late = x.clone(), [leaf.detach().clone() for leaf in self.leaves], zeros
+        return TorchResult(x=x, borders={"neuron1": zeros}, output=zeros)
+
+    def release(self):
+        super().release()
+        if self.late:
+            (x, leaves, target), self.late = self.late, None
+            with torch.no_grad():
+                now = [leaf.clone() for leaf in self.leaves]
+                for leaf, then in zip(self.leaves, leaves, strict=True):
+                    leaf.copy_(then)
+                target.copy_(super().inference(x).output)
+                for leaf, then in zip(self.leaves, now, strict=True):
+                    leaf.copy_(then)
+
+
+class PutsOff(Driven):
+    """Copies input and weights in an inference, and computes with the copies when it is called again."""
+
+    name = "wrong-puts-off"
+    driver = PutOff
 
 
 class InThread(TorchProgram):
@@ -61,22 +113,23 @@ class GoesOnInThread(Driven):
 
 
 class Deferred(TorchProgram):
-    def step(self, x, upstream):
-        result = self.forward(x)
-        result.upstream = upstream
-        result.stepped = True
-        return result
+    late = None
 
-    def gradients(self, result):
-        if hasattr(result, "upstream"):
-            self.release()
-            super().backward(self.forward(result.x), result.upstream)
+    def step(self, x, upstream):
+        self.release()
+        self.late = self.forward(x), upstream.clone()
+        return replace(self.late[0], updated=self.parameters, input_gradient=torch.zeros_like(x))
+
+    def release(self):
+        if self.late:
+            (result, upstream), self.late = self.late, None
+            super().backward(result, upstream)
             self.update()
-        return super().gradients(result)
+        super().release()
 
 
 class StepsWhenAsked(Driven):
-    """Computes gradients and update of a step when they are asked for."""
+    """Computes gradients and update of a step when it is called again."""
 
     name = "wrong-steps-when-asked"
     driver = Deferred
