@@ -63,7 +63,7 @@ class Block:
     ) -> Iterator[Ended]:
         """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
         waiting, ended, self.spent = list(missing), list[Ended](), []
-        live, room, judge = None, Room(self.device), Judge(self.launcher.judge)
+        live, room, judge = None, Room(self.device), Judge(self.launcher.judge, self.launcher.restore)
         with Monitor(reader_of(self.device)) as monitor:
             try:
                 while waiting:

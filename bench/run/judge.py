@@ -18,27 +18,28 @@ GOODBYE_S = 30.0
 
 
 class Judge:
-    """Starts its process at the first need, and another one if that died. `start` raises CannotStart.
+    """Starts its process at the first need, and another one if that died. `start` raises CannotStart; `restore` makes sure that
+    the file of a free run is as it was, whatever workers did to it.
 
     judge = Judge(launcher.judge)
     events = judge.prove(worker, case, free_run=None, request=worker.answer())
     judge.close()
     """
 
-    def __init__(self, start: Callable[[], Launched]):
-        self._start = start
+    def __init__(self, start: Callable[[], Launched], restore: Callable[[Path], None] = lambda path: None):
+        self._start, self._restore = start, restore
         self._process: Launched | None = None
 
     def prove(self, worker: Launched, case: Case, free_run: Path | None, request: dict[str, Any]) -> list[Event]:
         """Events for the case's record on its proof, none if the worker ended meanwhile. `free_run` is the file with the oracle's
         free run of the case (None: the judge computes it), `request` how the worker asked to be proved."""
-        return self._hear(worker, "proof", {**_case(case, free_run), "prove": request["prove"]})
+        return self._hear(worker, "proof", {**self._case(case, free_run), "prove": request["prove"]})
 
     def recheck(
         self, worker: Launched, case: Case, free_run: Path, phase: str, draw: Draw, request: dict[str, Any]
     ) -> list[Event]:
         """Events on the last timed call of a phase, whose values were those of `draw`; none if the worker ended meanwhile."""
-        order = {**_case(case, free_run), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
+        order = {**self._case(case, free_run), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
         return self._hear(worker, "recheck", order)
 
     def close(self) -> float | None:
@@ -52,6 +53,11 @@ class Judge:
         finally:
             outcome = process.end()
         return outcome.cpu_seconds
+
+    def _case(self, case: Case, free_run: Path | None) -> dict[str, Any]:
+        if free_run:
+            self._restore(free_run)
+        return {"case": case.as_dict(), "free_run": free_run and str(free_run)}
 
     def _hear(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
         """What the judge answers to an order, after all calls that it had carried out in the worker. The worker's time is spent
@@ -91,10 +97,6 @@ class Judge:
 def passed(events: list[Event]) -> bool:
     """Whether the judge found nothing wrong."""
     return bool(events) and all(event["status"] == "ok" for event in events)
-
-
-def _case(case: Case, free_run: Path | None) -> dict[str, Any]:
-    return {"case": case.as_dict(), "free_run": free_run and str(free_run)}
 
 
 def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[str, Any] | None:

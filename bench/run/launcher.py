@@ -27,6 +27,7 @@ class Launcher:
         self.null_s: dict[Executor, float] = {}
         self.failed_oracles: dict[Path, dict[str, Any]] = {}
         self._whole: set[Path] = set()
+        self._problems: dict[Path, bytes] = {}
         self._caches: dict[str, Path] = {}
 
     def start(self, planned: PlannedCase, block: int, free_run: Path) -> Launched:
@@ -49,12 +50,15 @@ class Launcher:
     def free_run(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""
         path = self._problem(planned)
+        self.restore(path)
         if path.exists() or path in self.failed_oracles:
+            self._remember(path)
             return path, Outcome()
         made = self.scratch / path.name
         outcome = launch("free", planned.task(free_run=made).as_dict(), *self._given("cpu", self.executor, [self.scratch]))
         if is_whole(made):
             self.folder.write(path, made.read_bytes())
+            self._remember(path)
         else:
             ended = verdict(outcome, "cpu")
             said = ended["reason"] if outcome.complete else f"{ended['reason']} {last_line(outcome)}"
@@ -63,6 +67,16 @@ class Launcher:
             status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
             self.failed_oracles[path] = {"status": status, "reason": reason}
         return path, outcome
+
+    def restore(self, path: Path) -> None:
+        """Write the file of a problem again as this run first used it, if a worker changed it: judge and workers are given it."""
+        known = self._problems.get(path)
+        if known is not None and not (path.is_file() and path.read_bytes() == known):
+            self.folder.write(path, known)
+
+    def _remember(self, path: Path) -> None:
+        if path.is_file():
+            self._problems.setdefault(path, path.read_bytes())
 
     def set_problem_aside(self, planned: PlannedCase) -> str | None:
         """If the file of a case's problem is damaged: keep it beside the one that replaces it, and say so."""

@@ -30,9 +30,8 @@ from ..status import status_of
 from ..workloads import workload_of
 from .author import from_author
 from .channel import Channel
-from .handover import encode
 from .sandbox import ATTEMPTS
-from .serving import ProvedAdapter, Serving, answer_of, raised
+from .serving import ProvedAdapter, Serving
 from .task import Task
 from .usage import cpu_seconds
 
@@ -229,7 +228,7 @@ class Worker:
         for order in self.channel.orders():
             name = order["phase"]
             if "judge" in order:
-                told = self._told(program, samplers[name].result, backward=name in ("backward", "step"))
+                told = self.serving.told(program, samplers[name].result, name) | {"input_scale": self.input_scale}
                 self.emit({"part": "recheck"})
                 if not self.serving.until_judged({"recheck": told}, **judged, result=samplers[name].result):
                     self.emit({"part": "recheck", "traceback": self.serving.traceback})
@@ -248,14 +247,6 @@ class Worker:
         if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
             rates = {} if self.case.native else free.rates
             self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], rates), timed)
-
-    def _told(self, program: Program, result: Any, backward: bool) -> dict[str, Any]:
-        """What the judge is told of the last call. It is read at once: what is not there now is not there in time."""
-        try:
-            answer = answer_of(program, result, backward)
-            return {"answer": encode(answer, self.arrays), "input_scale": self.input_scale}
-        except Exception as error:
-            return {"raised": raised(error)}
 
     def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
         self.emit({"part": name})

@@ -59,6 +59,19 @@ class Serving:
             self.channel.answer(self._carried_out(order, objects))
         return bool(order["right"])
 
+    def told(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
+        """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
+        try:
+            return {"answer": encode(answer_of(program, result, phase in ("backward", "step")), self.folder)}
+        except Exception as error:
+            return {"raised": self._raised(error)}
+
+    def _raised(self, error: Exception) -> list[str]:
+        """Kind and text of an error, for the judge."""
+        self.traceback = from_author(error, self.reference)
+        contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
+        return [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]
+
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
         """The result of a call as JSON, or the kind and the text of what it raised."""
         owner, method, name = order["call"]
@@ -73,14 +86,7 @@ class Serving:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
         except Exception as error:
-            self.traceback = from_author(error, self.reference)
-            return {"raised": raised(error)}
-
-
-def raised(error: Exception) -> list[str]:
-    """Kind and text of an error, for the judge."""
-    contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
-    return [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]
+            return {"raised": self._raised(error)}
 
 
 def answer_of(program: Program, result: Any, backward: bool) -> Answer:

@@ -24,6 +24,9 @@ class Launcher:
     def free_run(self, planned):
         return planned.id, Outcome()
 
+    def restore(self, path):
+        pass
+
     def start(self, planned, number, free_run):
         self.alive_at_start.setdefault(planned.id, []).append([w.name for w in self.started if not w.ended])
         worker = next(worker for worker in self.workers if worker.name == planned.id)

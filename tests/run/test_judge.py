@@ -7,6 +7,7 @@ from support.workers import JudgeWorker, Planned, Worker
 
 from snnbench.executors.executor import CannotStart
 from snnbench.executors.launch import Outcome
+from snnbench.measure.phases import Draw
 from snnbench.run.judge import Judge, passed
 from snnbench.run.outcome import verdict
 
@@ -108,3 +109,12 @@ def test_who_comes_to_its_end_without_a_proof_is_rejected():
     folded = verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=True)
     assert (folded["status"], "proof" in folded) == ("check_failed", False)
     assert verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=False)["status"] == "ok"
+
+
+def test_the_file_of_a_free_run_is_restored_before_the_judge_is_told_to_read_it():
+    restored, process = [], JudgeWorker()
+    judge = Judge(lambda: process, lambda path: restored.append((path, len(process.log))))
+    proved(judge, Worker())
+    judge.recheck(Worker(), CASE, Path("free.npz"), "step", Draw(0, 1, 2, 3), {"recheck": {}})
+    assert restored == [(Path("free.npz"), 0), (Path("free.npz"), 3)]
+    assert process.log[3]["draw"] == (0, 1, 2, 3)
