@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives test test-all test-slow-in-ci types lint setup clean
+.PHONY: quickstart coverage natives test test-all test-slow-in-ci fuzz kills types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -55,6 +55,16 @@ test-all: $(VENV)/.kernels
 SLOW_IN_CI := tests/worker tests/adapters/base tests/compile tests/kernels
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) -m slow $(SLOW_IN_CI)
+
+# Ten thousand hostile configs, records, events and command lines each, or a part of them.
+SEED ?= 1
+PART ?= 1/1
+fuzz: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m support.fuzz --seed $(SEED) --part $(PART)
+
+# Three hundred commands that are killed, or a part of them.
+kills: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m support.kills --seed $(SEED) --part $(PART)
 
 # mypy does not see pyproject.toml's package-dir: the three packages are laid out for it as one tree.
 types: setup

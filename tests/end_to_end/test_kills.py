@@ -1,0 +1,10 @@
+"""A few commands that are killed at any moment; `make kills` kills three hundred."""
+
+import pytest
+from support.kills import merge, report, run, tried
+
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("kind", [report, merge, run])
+def test_a_command_that_is_killed_loses_nothing_and_comes_to_its_end_the_next_time(kind, number):
+    tried(kind, number)
