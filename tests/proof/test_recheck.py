@@ -50,6 +50,16 @@ def test_what_is_wrong_in_timed_calls_alone_is_named(fault, said, layers):
     assert words in reason
 
 
+@pytest.mark.parametrize("fault", TABLE["timed_networks"])
+def test_running_statistics_of_timed_calls_are_judged(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    phase, words = TABLE["timed_networks"][fault].split(": ")
+    sizes = {"workload": "contract", "time_steps": 5, "batch": 3}
+    assert words in rechecked(adapter, Case(adapter.name, **sizes), phase, calls=3)
+    for framework in ("torch", "jax"):
+        assert rechecked(adapter_of(framework), Case(framework, **sizes), "forward", calls=3) == ""
+
+
 @pytest.mark.parametrize("fault", TABLE["foreseeing"])
 def test_who_is_right_where_slots_end_is_caught_by_one_that_ends_earlier(fault):
     adapter = registry.load(f"{WRONG / fault}")

@@ -14,7 +14,7 @@ from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, SOFT, NINE_ITEMS, STACKS = (TABLE[key] for key in ("faults", "soft", "nine_items", "stacks"))
-TIMED = [fault for kind in ("timed", "foreseeing", "timed_stacks", "timed_natives") for fault in TABLE[kind]]
+TIMED = [fault for kind in ("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives") for fault in TABLE[kind]]
 """Tried in tests/proof/test_recheck.py."""
 NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
 """Tried in tests/adapters/test_networks.py."""

@@ -92,6 +92,21 @@ class HalfAnUpdate(Driven):
     driver = HalfRate
 
 
+class Undone(TorchProgram):
+    def step(self, x, upstream):
+        result = super().step(x, upstream)
+        for norm in self.network.norms().values():
+            norm.reset_running_stats()
+        return result
+
+
+class StepWithoutStatistics(Driven):
+    """Leaves running statistics as they were in a step."""
+
+    name = "wrong-step-without-statistics"
+    driver = Undone
+
+
 class Packed(LinearNeuron):
     """Copies its weight at the first call, and never looks again."""
 
