@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
-DEVICE = r"^(cpu|cuda(:\d+)?)$"
+DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
+LARGEST_SEED = (1 << 63) - 1
+LARGEST_SIZE = 1 << 24
+"""Of an axis of a network: neurons, layers, time steps, batch."""
+
+
+MOMENT = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$"
+
+
+def hexadecimal(digits: int) -> str:
+    """A pattern."""
+    return f"^[0-9a-f]{{{digits}}}$"
 
 
 class ConfigError(Exception):
@@ -15,7 +26,7 @@ class ConfigError(Exception):
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """`; did you mean 'x'?` if something similar exists."""
-    close = difflib.get_close_matches(str(word), [str(w) for w in words], n=1)
+    close = difflib.get_close_matches(str(word)[:100], [str(w) for w in words], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -24,7 +35,8 @@ def wanted(first: dict[str, Any]) -> str:
     kind, context = first["type"], first.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
-        return f"must be one of {', '.join(words)}{nearest(first['input'], words)}"
+        known = f"one of {', '.join(words)}{nearest(shown(first['input']), words)}" if words else context["expected"]
+        return f"must be {known}"
     if kind == "value_error":
         return str(context["error"])
     if kind == "too_short":
@@ -33,11 +45,18 @@ def wanted(first: dict[str, Any]) -> str:
         return {
             FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
             DEVICE: "must be 'cpu', 'cuda' or 'cuda:0'",
+            hexadecimal(12): "must be 12 hexadecimal digits",
+            hexadecimal(16): "must be 16 hexadecimal digits",
+            MOMENT: "must look like 2026-11-20T13:31:34+00:00",
         }.get(context["pattern"], "may hold letters, digits, dots, dashes and underscores")
     return {
         "greater_than": f"must be above {context.get('gt')}",
         "greater_than_equal": f"must be at least {context.get('ge')}",
         "less_than": f"must be below {context.get('lt')}",
+        "less_than_equal": f"must be at most {context.get('le')}",
+        "finite_number": "must be a finite number",
+        "string_too_long": f"must have at most {context.get('max_length')} characters",
+        "too_long": f"must have at most {context.get('max_length')} entries",
         "int_type": "must be a whole number",
         "bool_type": "must be true or false",
         "list_type": "must be a list, in brackets",
@@ -52,5 +71,8 @@ def wanted(first: dict[str, Any]) -> str:
 
 def shown(value: Any) -> str:
     """A value as a message quotes it, cut where it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no integer of more than 4,300 digits, and nothing too deep
+        return f"{'an integer' if isinstance(value, int) else 'a value'} too long to show"
     return text if len(text) <= 60 else text[:57] + "..."

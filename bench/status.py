@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from snnbench.adapters.base.case import PHASES
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 
 STATUSES = (
@@ -9,6 +10,12 @@ STATUSES = (
     "env_error", "import_error", "build_error", "crash", "error", "implausible", "check_failed",
 )  # fmt: skip
 """From best to worst; a case shows its worst."""
+
+PARTS = (
+    "start", "import", "problem", "build", "first_call", "excitation", "memory", "proof", *PHASES, "recheck", "ceilings",
+    "sandbox", "events", "describe", "calibration", "end",
+)  # fmt: skip
+"""What events are about: the parts of a case, and answers to questions."""
 
 RESULTS = ("ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout")
 """Statuses that are findings about a framework, not failures of a run."""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..mistakes import DEVICE, FRAMEWORK, ConfigError, nearest, shown, wanted
+from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
@@ -26,7 +26,9 @@ else:  # a type checker cannot read a Literal that is computed
     Input = Literal[INPUTS]
     Phase = Literal[PHASES]
 
-Count = Annotated[int, Field(strict=True, gt=0)]
+Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
+Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
@@ -68,15 +70,15 @@ def _with_step(phases: list[str]) -> list[str]:
 class Measure(_Table):
     """How a comparison group is measured: its cases are alive together and timed in slots, pass by pass, block after block."""
 
-    blocks: Annotated[Count, Field(description="sets of fresh processes that every case is timed in")] = 3
-    most_blocks: Annotated[Count, Field(description="up to so many, where the first ones differ too much to tell 5 %")] = 10
-    passes: Annotated[Count, Field(description="slots of each case in a block")] = 10
+    blocks: Annotated[Blocks, Field(description="sets of fresh processes that every case is timed in")] = 3
+    most_blocks: Annotated[Blocks, Field(description="up to so many, where the first ones differ too much to tell 5 %")] = 10
+    passes: Annotated[Blocks, Field(description="slots of each case in a block")] = 10
     slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
-    phase_blocks: Annotated[Count | None, Field(description="of these, those that time other phases than the step; all")] = None
+    phase_blocks: Annotated[Blocks | None, Field(description="of these, those that time other phases than the step; all")] = None
     budget: Annotated[Duration, Field(description="timing of a case in a block; long calls end the passes then")] = 30.0
     timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = 600.0
     host_memory: Size = 16 * 2**30
-    threads: Annotated[int, Field(strict=True, ge=0)] = 0
+    threads: Annotated[int, Field(strict=True, ge=0, le=4096)] = 0
     phases: Annotated[
         list[Phase],
         Field(min_length=1, description="what is weighed and timed; step is one of them"),
@@ -101,8 +103,8 @@ class Container(_Table):
 class Experiment(_Table):
     """One config file."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+    seed: Seed = 0
     adapters: list[str] = []
     exclude: list[dict[str, Any]] = []
     grid: Grid = Field(default_factory=Grid)
@@ -123,7 +125,9 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ConfigError(f"{path}: is nested too deep") from None
+    except ValueError as error:  # of Python too, for an integer of more than 4,300 digits
         raise ConfigError(f"{path}: is not TOML: {error}") from None
     for setting in settings:
         _apply(values, setting)
@@ -143,7 +147,7 @@ def _apply(values: dict[str, Any], setting: str) -> None:
         raise ConfigError(f"--set {setting}: must look like grid.neurons=[64,128]")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text.strip()  # so that measure.budget=1s needs no quotes inside the shell's
     if key.strip().startswith("grid.") and not isinstance(value, list):
         value = [value]  # nor grid.neuron=native brackets

@@ -6,25 +6,30 @@ from dataclasses import fields, replace
 from typing import Any
 
 from snnbench.adapters.base.case import NATIVE, Native
-from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.kernels.spec import LARGEST, NEURONS, NeuronSpec
 
-from ..mistakes import nearest
+from ..mistakes import nearest, shown
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
+LEAST_SECONDS, MOST_SECONDS, MOST_BYTES = 1e-6, 27_000 * 3600.0, 1 << 54
+
 
 def parse_duration(value: Any) -> float:
     """Seconds in a text such as `500ms`, `60s`, `10m`, `2h`. Raises ValueError."""
-    return _quantity(value, _DURATIONS, "a duration such as '500ms', '60s' or '10m'")
+    seconds = _quantity(value, _DURATIONS, "a duration such as '500ms', '60s' or '10m'")
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise ValueError("must be at least 0.001ms and at most 27000h")
+    return seconds
 
 
 def parse_size(value: Any) -> int:
     """Bytes in a text such as `512MiB` or `16GiB`. Raises ValueError."""
-    size = int(_quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'"))
-    if not size:
-        raise ValueError("must be at least one byte")
-    return size
+    size = _quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'")
+    if not 1 <= size <= MOST_BYTES:
+        raise ValueError("must be at least one byte and at most 16384TiB")
+    return int(size)
 
 
 def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
@@ -59,7 +64,9 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
             raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")
         allowed = (int, float) if kinds[key] is float else kinds[key]
         if not isinstance(item, allowed) or (isinstance(item, bool) and kinds[key] is not bool):
-            raise ValueError(f"needs {WORDS[kinds[key]]} for {key}, not {item!r}")
+            raise ValueError(f"needs {WORDS[kinds[key]]} for {key}, not {shown(item)}")
+        if kinds[key] in (int, float) and not -LARGEST < item < LARGEST:
+            raise ValueError(f"has {key} = {shown(item)}, beyond what float32 can hold")
     reset = value.get("reset", "soft")
     if reset not in NEURONS:
         raise ValueError(f"has no reset {reset!r}{nearest(reset, NEURONS)}")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def _node(container: bool) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def machine_label(machine: dict[str, Any]) -> str:
+def machine_label(machine: Mapping[str, Any]) -> str:
     """The facts of a machine in one line for people."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..schema import MOST_TEXTS
 from ..status import worst
 
 
@@ -16,18 +17,19 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         seconds = event.get("seconds")
         if seconds is not None:
             part["seconds"] = part.get("seconds", 0.0) + seconds
-        part.update({key: event[key] for key in ("status", "reason", "floor_s") if key in event})
-        folded["warnings"] += [text for text in event.get("warnings", []) if text not in folded["warnings"]]
-        if "facts" in event:
-            facts = dict(event["facts"])
-            folded["warnings"] += facts.pop("warnings", [])
+        part.update({key: event[key] for key in ("status", "reason") if key in event})
+        facts = dict(event.get("facts", {}))
+        warnings = [*folded["warnings"], *event.get("warnings", []), *facts.pop("warnings", [])]
+        folded["warnings"] = list(dict.fromkeys(warnings))[:MOST_TEXTS]
+        if facts:
             folded["facts"] = folded.get("facts", {}) | facts
         if "proof" in event:
             folded["proof"] = event["proof"]
         if "memory" in event:
-            folded |= {"memory": event["memory"], "memory_meaning": event["meaning"], "host_peak_bytes": event["host_peak_bytes"]}
+            folded |= {"memory": event["memory"], "memory_meaning": event.get("meaning")}
+            folded["host_peak_bytes"] = event.get("host_peak_bytes")
         if "flops_per_s" in event:
-            folded["ceilings"] = {key: event[key] for key in ("flops_per_s", "bytes_per_s")}
+            folded["ceilings"] = {key: event.get(key) for key in ("flops_per_s", "bytes_per_s")}
     statuses = {name: part["status"] for name, part in folded["parts"].items() if part.get("status")}
     folded["status"] = worst(statuses.values())
     guilty = next((name for name, status in statuses.items() if status == folded["status"]), None)
@@ -39,6 +41,5 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 def unfinished_part(events: list[dict[str, Any]]) -> str | None:
     """The part that a worker was in when its events stopped, None if it came to its end."""
-    if events and events[-1]["part"] == "end":
-        return None
-    return events[-1]["part"] if events else "start"
+    parts = [event["part"] for event in events if event["part"] != "events"]  # which stands for what makes no sense
+    return None if "end" in parts else parts[-1] if parts else "start"

@@ -1,10 +1,11 @@
 """Result folders become one folder: every readable record, the plan, the environments, and the experiment if all share one."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..mistakes import ConfigError
+from ..texts import clean
 from .record import Record
 from .store import ResultFolder
 
@@ -22,8 +23,7 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     """Write what `folders` hold into `out`, which must not have records yet; a kill leaves all of them there or none. Raises
     ConfigError."""
     for folder in folders:
-        if not folder.records.is_dir():
-            raise ConfigError(f"{folder}: is no result folder: it has no records")
+        folder.must_exist()
     out.make()
     if out.records.exists():
         raise ConfigError(f"{out}: has records already; choose another --out")
@@ -32,7 +32,9 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     planned: dict[str, str] = {}
     for folder in folders:
         names, no_plan = folder.read_planned()  # each shard knows the whole plan: the report names what it misses
-        merged.unreadable += [*folder.read_records()[1], *no_plan]
+        records, damaged = folder.read_records()
+        merged.unreadable += [*damaged, *no_plan]
+        merged.remarks += [] if records or damaged else [f"{folder}: no records there"]
         planned |= names
         for path, record in folder.records_by_path():
             key = (record.case_id, record.block, record.done_key)
@@ -45,8 +47,10 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         whole = ResultFolder(scratch)
         whole.copy_records(newest.values())
         for folder in folders:
-            for path in folder.environments:
-                whole.write(whole.path / path.name, path.read_bytes())
+            environments, refused = folder.read_environments()
+            merged.unreadable += refused
+            for facts in environments.values():
+                whole.write_environment(facts)
         if planned:
             whole.write_planned(planned)
         _merge_experiments(folders, whole, out, merged)
@@ -56,17 +60,18 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
 
 def _merge_experiments(folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged) -> None:
     """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
-    texts = {folder.experiment.read_bytes() for folder in folders if folder.experiment.exists()}
-    if len(texts) == 1:
-        (text,) = texts
-        whole.write(whole.experiment, text)
-        merged.name = _name(text) or merged.name
-    elif texts:
+    found = []
+    for folder in folders:
+        values, refused = folder.read_experiment()
+        merged.unreadable += refused
+        found += [values] if isinstance(values, dict) and values not in found else []
+    if len(found) == 1:
+        whole.write_experiment(found[0])
+        merged.name = _name(found[0]) or merged.name
+    elif found:
         merged.remarks.append(f"the folders are of different experiments: {out} has their records and no {out.experiment.name}")
 
 
-def _name(text: bytes) -> str:
-    try:
-        return str(json.loads(text)["name"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+def _name(values: dict[str, Any]) -> str:
+    name = values.get("name")
+    return str(clean(name))[:100] if isinstance(name, str) else ""

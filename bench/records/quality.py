@@ -56,7 +56,7 @@ def _drift(timing: Timing) -> float:
     return drift([wall for wall, _ in sound], [began for _, began in sound])
 
 
-def _unsteady(canaries: list[list[float | None]]) -> bool:
+def _unsteady(canaries: Sequence[Sequence[float | None]]) -> bool:
     """Whether a task that is always the same took different times, within a block or from block to block."""
     blocks = [known for seconds in canaries if (known := [one for one in seconds if one is not None])]
     quartiles = [quantiles(seconds, method="inclusive") for seconds in blocks if len(seconds) > 1]

@@ -1,42 +1,67 @@
 """The outcome of one case in one block, as a result folder stores it."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from snnbench.adapters.base.case import Case
 
+from .. import schema
+from ..experiment.config import Grid
+from ..mistakes import LARGEST_SEED, MOMENT, shown
+from ..status import worst
+from ..texts import clean
+
 SCHEMA: Literal[2] = 2
+NAMES = ("framework", "construction", "mode", "workload")
 
 
-class Slot(BaseModel):
+def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
+    """The canonical form of a case. Raises ValueError for what no config has; names are of adapters and workloads of anybody."""
+    try:
+        Grid.model_validate({name: [value] for name, value in values.items() if name in Grid.model_fields and name not in NAMES})
+        case = Case.from_dict(values)
+    except ValidationError as error:
+        raise ValueError(schema.fault(error)) from None
+    except (TypeError, KeyError, OverflowError) as error:
+        raise ValueError(f"not a case: {error}") from None
+    for name in NAMES:
+        if type(text := getattr(case, name)) is not str or not 0 < len(text) <= 200 or clean(text) != text:
+            raise ValueError(f"{name} = {shown(text)}: must be a short text, in quotes")
+    if type(case.seed) is not int or not 0 <= case.seed <= LARGEST_SEED:
+        raise ValueError(f"seed = {shown(case.seed)}: must be a whole number of at least 0")
+    return values
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+
+class Slot(_Strict):
     """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and
     the wall times of some (`samples`), evenly chosen. `began` is `time.perf_counter`, one clock for all processes of a machine;
     `elapsed` is what the harness saw pass from its order to the answer. `disturbed` says in words what spoilt the slot; None if
     nothing did."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-    in_pass: int = Field(alias="pass")
-    began: float
-    calls: int
-    wall: float
-    low: float
-    high: float
-    enqueue: float
-    device: float
-    samples: list[float]
-    elapsed: float | None = None
-    disturbed: str | None = None
+    in_pass: schema.Count = Field(alias="pass")
+    began: schema.Number
+    calls: Annotated[int, Field(gt=0, lt=1 << 31)]
+    wall: schema.Time
+    low: schema.Time
+    high: schema.Time
+    enqueue: schema.Seconds
+    device: schema.Seconds
+    samples: list[schema.Time]
+    elapsed: schema.Seconds | None = None
+    disturbed: schema.Text | None = None
 
 
-class Timing(BaseModel):
+class Timing(_Strict):
     """The slots of a phase in the order of their passes; see `measure/slots.py`."""
 
-    model_config = ConfigDict(extra="forbid")
-    device_clock: str
-    warm_up_calls: int
+    device_clock: schema.Label
+    warm_up_calls: schema.Count
     slots: Sequence[Slot]
 
     def column(self, name: str) -> Sequence[Any]:
@@ -45,77 +70,85 @@ class Timing(BaseModel):
         return columns(name) if columns else [getattr(slot, name) for slot in self.slots]
 
 
-class Part(BaseModel):
+class Part(_Strict):
     """One part of a case: import, problem, build, first_call, excitation, memory, proof, the timed phases, recheck, ceilings."""
 
-    model_config = ConfigDict(extra="forbid")
-    status: str | None = None
-    reason: str | None = None
-    seconds: float | None = None
+    status: schema.Status | None = None
+    reason: schema.Text | None = None
+    seconds: schema.Seconds | None = None
     timing: Timing | None = None
-    floor_s: float | None = None
+    floor_s: schema.Seconds | None = None
 
 
-class Record(BaseModel):
+class Record(_Strict):
     """The outcome of one case in one block, part by part, or the reason why there is none. SI units; unknown is null.
 
     A block is one set of fresh processes. `live_set` names those that were alive together: of these, the slots of one pass were
     measured within the same second or so. `set` names the result folder, for which blocks are numbered. `traceback` begins at the
-    first line of the adapter's own file.
+    first line of the adapter's own file. A record is refused if its parts contradict it, or if `case_id` is not that of its
+    case.
     """
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
-    snnbench: str
-    case_id: str
-    case: dict[str, Any]
-    set: str
-    block: int
-    live_set: str | None = None
-    attempt: int = 1
-    done_key: str
-    status: str
-    reason: str | None = None
-    traceback: str | None = None
-    parts: dict[str, Part] = {}
-    facts: dict[str, Any] = {}
-    proof: dict[str, Any] | None = None
-    memory: dict[str, dict[str, int | None]] = {}
-    memory_meaning: str | None = None
-    host_peak_bytes: int | None = None
-    ceilings: dict[str, float | None] = {}
-    warnings: list[str] = []
-    exit_code: int | None = None
-    signal: int | None = None
-    stderr_tail: str = ""
-    adapter: dict[str, Any]
-    environment: dict[str, Any]
-    machine: dict[str, Any]
-    measure: dict[str, Any]
-    monitor: dict[str, Any] = {}
-    started_at: str
-    duration_s: float
-    overhead_s: float | None = None
+    snnbench: schema.Label
+    case_id: schema.CaseId
+    case: Annotated[dict[str, Any], AfterValidator(_is_a_case)]
+    set: schema.SetName
+    block: Annotated[int, Field(ge=0, lt=1000)]
+    live_set: schema.Text | None = None
+    attempt: schema.Count = 1
+    done_key: schema.DoneKey
+    status: schema.Status
+    reason: schema.Text | None = None
+    traceback: schema.Text | None = None
+    parts: dict[schema.PartName, Part] = {}
+    facts: schema.Facts = {}
+    proof: schema.Proof | None = None
+    memory: dict[schema.Phase, schema.Weighed] = {}
+    memory_meaning: schema.Text | None = None
+    host_peak_bytes: schema.Bytes | None = None
+    ceilings: schema.Ceilings = {}
+    warnings: schema.Texts = []
+    exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None
+    signal: schema.Count | None = None
+    stderr_tail: schema.Text = ""
+    adapter: schema.Adapter
+    environment: schema.Environment
+    machine: schema.Machine
+    measure: schema.Settings
+    monitor: schema.Monitored = {}
+    started_at: Annotated[str, Field(pattern=MOMENT)]
+    duration_s: schema.Seconds
+    overhead_s: schema.Number | None = None
 
-    @field_validator("case")
-    @classmethod
-    def _is_a_case(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Raises ValueError for what no run writes: sizes that are no numbers, say, which tables could not sort."""
-        try:
-            case = Case.from_dict(values)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a case: {error}") from None
-        for each in fields(Case):
-            value = getattr(case, each.name)
-            if each.name in values and each.name != "neuron" and type(value) is not each.type:
-                raise ValueError(f"{each.name} = {value!r} is not of type {getattr(each.type, '__name__', each.type)}")
-        return values
+    @model_validator(mode="after")
+    def _does_not_contradict_itself(self) -> Self:
+        if self.case_id != self.typed_case.id:
+            raise ValueError(f"case_id = {self.case_id!r}: the case's own is {self.typed_case.id}")
+        for name, part in self.parts.items():
+            if part.status and worst([self.status, part.status]) != self.status:
+                raise ValueError(f"status = {self.status!r}: the part {name} ended as {part.status}")
+        if self.proof and self.proof["passed"] != all(stage["passed"] for stage in self.proof["stages"]):
+            raise ValueError("proof.passed: its stages say something else")
+        return self
 
     @property
     def typed_case(self) -> Case:
         return Case.from_dict(self.case)
 
+    @property
+    def file_name(self) -> str:
+        return file_name(self.case_id, self.block, self.done_key)
+
     def timing(self, phase: str) -> Timing | None:
         """The slots of a phase, if it was timed."""
         part = self.parts.get(phase)
         return part.timing if part else None
+
+
+def file_name(case_id: str, block: int, done_key: str) -> str:
+    """Where a folder keeps the record of a case."""
+    return f"{case_id}-{block}-{done_key}.json"
+
+
+RECORD = TypeAdapter(Record)

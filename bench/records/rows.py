@@ -1,6 +1,6 @@
 """Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -68,7 +68,7 @@ class Row:
     @property
     def loosened(self) -> tuple[str, ...]:
         """The rules, in words, by which less was asked of the proof than of others."""
-        return tuple((self.first.proof or {}).get("loosened", ()))
+        return tuple(self.first.proof.get("loosened", ())) if self.first.proof else ()
 
     @property
     def sound(self) -> bool:
@@ -119,7 +119,7 @@ class Row:
         return max((size for size in sizes if size is not None), default=None)
 
     @property
-    def own_size(self) -> dict[str, Any]:
+    def own_size(self) -> Mapping[str, Any]:
         """The proof's verdict at the case's own size; empty without one."""
         stages = self.first.proof["stages"] if self.first.proof else []
         return stages[-1] if stages and stages[-1]["name"].startswith(OWN_SIZE) else {}

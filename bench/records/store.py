@@ -1,7 +1,6 @@
 """A result folder: where everything lies in it, and how it is written and read."""
 
 import json
-import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -10,17 +9,20 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
 from ..files import exclusive, own_folder, write_atomically
 from ..mistakes import ConfigError
-from ..texts import anonymous
+from ..schema import WRITTEN, CaseId, Environment, Text, read_as
+from ..texts import anonymous, clean
 from .compact import Shelf, uncollected
-from .record import SCHEMA, Record
+from .record import RECORD, SCHEMA, Record, file_name
+
+ENVIRONMENT = TypeAdapter(Environment)
+PLANNED = TypeAdapter(dict[CaseId, Text])
+ANYTHING = TypeAdapter[Any](Any)
 
 MARK = "Results of snnbench: records/, problems/, plots/, results.csv, report.html and *.json are its own, and may be replaced.\n"
-VERBATIM = {"schema", "snnbench", "case_id", "case", "block", "done_key", "status", "measure", "started_at"}
-"""Fields of a record that hold no texts from outside but the names of the case, on which its id rests."""
 MOST_DETAILED = 1000
 """Records of which every call is kept in memory, about: where there are more, those of every so manieth case."""
 
@@ -47,13 +49,8 @@ class ResultFolder:
     def __str__(self) -> str:
         return str(self.path)
 
-    @property
-    def environments(self) -> list[Path]:
-        """The files that say what each environment held."""
-        return sorted(self.path.glob("environment-*.json"))
-
     def record_path(self, case_id: str, block: int, done_key: str) -> Path:
-        return self.records / f"{case_id}-{block}-{done_key}.json"
+        return self.records / file_name(case_id, block, done_key)
 
     def must_exist(self) -> None:
         """Raises ConfigError where no results can be read from."""
@@ -81,6 +78,11 @@ class ResultFolder:
             raise ConfigError(f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out")
         with self.writing():
             self.write(self.marker, MARK)
+
+    @property
+    def environments(self) -> list[Path]:
+        """The files that say what each environment held."""
+        return sorted(self.path.glob("environment-*.json"))
 
     def _is_ours(self) -> bool:
         """Whether it is marked, or holds a record: of sets made elsewhere the marker may not have come along."""
@@ -113,7 +115,7 @@ class ResultFolder:
         self._contents = {self.records / path.name: content for path, content in other._contents.items()}
 
     def read_records(self) -> tuple[list[Record], list[str]]:
-        """All records, by name of their files, and one sentence for each file that could not be read."""
+        """All records, by name of their files, and one sentence for each file that is refused."""
         contents = [self._contents[path] for path in sorted(self._contents)]
         return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
 
@@ -139,9 +141,8 @@ class ResultFolder:
     def write_record(self, record: Record) -> Path:
         """One line per field: short enough to read, and samples do not fill pages."""
         path = self.record_path(record.case_id, record.block, record.done_key)
-        values = record.model_dump(by_alias=True)
-        values |= anonymous({key: value for key, value in values.items() if key not in VERBATIM})
-        lines = [f"{json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in values.items()]
+        written = RECORD.validate_python(record.model_dump(by_alias=True), context=WRITTEN)
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in written.model_dump(by_alias=True).items()]
         self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
         self.write(path, self._finished[path])
         self._contents[path] = _content(path)
@@ -202,34 +203,40 @@ class ResultFolder:
         self.write(self.experiment, json.dumps(anonymous(dict(values)), indent=1) + "\n")
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
-        """Names by case id, none where no run has left any, and a sentence if the file could not be read."""
-        if not self.planned.exists():
-            return {}, []
+        """Names by case id, none where no run has left any, and a sentence if the file is refused."""
+        names, refused = self._read(PLANNED, self.planned)
+        return names or {}, refused
+
+    def read_experiment(self) -> tuple[Any, list[str]]:
+        """What experiment.json holds, of whatever version of snnbench, None if there is none, and a sentence if it is no JSON."""
+        return self._read(ANYTHING, self.experiment)
+
+    def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
+        """What the environments held, by their hashes, and a sentence for each file that is refused."""
+        known, refused = dict[str, Environment](), list[str]()
+        for path in self.environments:
+            facts, why = self._read(ENVIRONMENT, path)
+            if facts and path.name != f"environment-{facts['hash']}.json":
+                why = [str(clean(f"{path} cannot be read: it holds what belongs into environment-{facts['hash']}.json"))]
+            elif facts:
+                known[facts["hash"]] = facts
+            refused += why
+        return known, refused
+
+    def _read(self, kind: TypeAdapter[Any], path: Path) -> tuple[Any, list[str]]:
+        """What a file holds, None where it is missing or refused; if it is refused, a sentence."""
         try:
-            names = json.loads(self.planned.read_bytes())
+            return (read_as(kind, path), []) if path.exists() else (None, [])
         except (ValueError, OSError) as error:
-            return {}, [f"{self.planned} cannot be read: {error}"]
-        if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-            return {}, [f"{self.planned} must hold the names of planned cases by their ids, in braces"]
-        return names, []
+            return None, [str(clean(f"{path} cannot be read: {error}"))]
 
 
 def _content(path: Path) -> Record | str:
     """A record, or a sentence; of a file that has many faults it names the first, and where it is."""
     try:
-        return Record.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        why = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+        record = read_as(RECORD, path)
+        if path.name != record.file_name:
+            raise ValueError(f"it holds what belongs into {record.file_name}")
+        return record
     except (OSError, ValueError) as error:
-        why = str(error).splitlines()[0]
-    return f"{path} is not a record of schema {SCHEMA}: {why}"
-
-
-def _finite(value: Any) -> Any:
-    """NaN and infinity are unknown, and JSON has no word for them."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return str(clean(f"{path} is not a record of schema {SCHEMA}: {error}"))

@@ -8,6 +8,7 @@ from typing import Any
 from snnbench.adapters.base.case import Case
 
 from ..records.rows import VARIANT, Row, comparison_group, grouped, machine_of
+from ..schema import Machine
 from ..status import RESULTS, RETRIED, STATUSES
 
 
@@ -95,7 +96,7 @@ class Conditions:
 
     def __init__(self, rows: list[Row]):
         machines = {machine_of(row.first): row.first.machine for row in rows}
-        self.machines: dict[tuple[str, str], dict[str, Any]] = dict(sorted(machines.items()))
+        self.machines: dict[tuple[str, str], Machine] = dict(sorted(machines.items()))
         """Descriptions by kind and node; machine 1 is the first."""
         self.groups = list(grouped(rows, comparison_group).values())
         in_words = [(group, self._in_words(group[0])) for group in self.groups]

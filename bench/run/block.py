@@ -10,7 +10,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import full_name
 
-from ..executors.events import SENSELESS
+from ..executors.events import senseless
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
 from ..machine.monitor import Monitor, reader_of
@@ -123,7 +123,7 @@ class Block:
             if answer and "ready" in answer:
                 with suppress(ValueError):
                     return Member.ready(planned, started, worker, free_run, events, answer["ready"])
-                events.append(SENSELESS)
+                events.append(senseless("how it warmed up"))
         except BaseException:
             worker.end()
             raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random, getrandbits
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from ..cores import usable_cores
 from ..executors.launch import Launched, Outcome
@@ -19,6 +19,7 @@ from ..machine.monitor import Monitor
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
 from ..records.record import Slot
+from ..schema import Count, Label, Phase, Time
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 from .witness import contradiction
@@ -30,14 +31,18 @@ LEAST_PASSES = 3
 class WarmUp(BaseModel):
     """What a worker tells of a phase that it has warmed up: seconds of a warm call, and from one to the next."""
 
-    device_clock: str
-    warm_up_calls: int
-    seconds: float
-    period: float
+    model_config = ConfigDict(strict=True)
+    device_clock: Label
+    warm_up_calls: Count
+    seconds: Time
+    period: Time
 
     def length(self, seconds: float) -> float:
         """Seconds after which a slot is over that is to have `seconds` of calls."""
         return length(seconds, self.seconds, self.period)
+
+
+WARM = TypeAdapter(dict[Phase, WarmUp])
 
 
 @dataclass
@@ -62,7 +67,7 @@ class Member:
     ) -> "Member":
         """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
         makes no sense."""
-        warm = TypeAdapter(dict[str, WarmUp]).validate_python(facts)
+        warm = WARM.validate_python(facts)
         timing = {name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []} for name, one in warm.items()}
         return cls(planned, started, worker, free_run, judged, warm, timing)
 
@@ -116,8 +121,13 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
     if "judge" in order:
         return isinstance(answer.get("recheck"), dict)
     try:
-        slot = Slot.model_validate({"pass": 0, **answer["slot"]})
-        return isinstance(answer["cpu"], float) and isinstance(answer["last"], int) and answer["last"] >= slot.calls - 1
+        slot = Slot.model_validate({**answer["slot"], "pass": 0})
+        return (
+            isinstance(answer["cpu"], float)
+            and answer["cpu"] >= 0
+            and isinstance(answer["last"], int)
+            and answer["last"] >= slot.calls - 1
+        )
     except (LookupError, TypeError, ValueError):
         return False
 
@@ -202,7 +212,7 @@ class LiveSet:
         foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
         spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
-        return {"pass": number, **answer["slot"], "elapsed": round(elapsed, 6), "disturbed": spoilt}
+        return {**answer["slot"], "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:
         answer = self._canary.order({})

@@ -40,7 +40,7 @@ def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = ()
     elif NO_SPACE in outcome.output_tail and outcome.exit_code != 0:
         status, reason = "error", f"{NO_SPACE}: {last_line(outcome)} (in part {part!r})"
     elif outcome.signal:
-        status, reason = "crash", f"killed by {signal.Signals(outcome.signal).name} in part {part!r}"
+        status, reason = "crash", f"killed by {signal_name(outcome.signal)} in part {part!r}"
     else:
         status, reason = "crash", f"exited with status {outcome.exit_code} in part {part!r} before it was through"
     folded["parts"].setdefault(part or "end", {}).update(status=status, reason=reason)
@@ -79,6 +79,11 @@ def refuse_impossible(
             folded["parts"][name] |= {"status": "implausible", "reason": judged.reason}
             if worst([folded["status"], "implausible"]) != folded["status"]:
                 folded |= {"status": "implausible", "reason": judged.reason}
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9; most signals for real-time programs have no names."""
+    return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
 
 
 def last_line(outcome: Outcome) -> str:

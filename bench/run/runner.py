@@ -10,15 +10,17 @@ from random import Random
 from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
+from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..machine.facts import machine_facts
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
-from ..records.record import Record
+from ..records.record import RECORD, Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
+from ..schema import understood
 from .block import Block, Ended
 from .done import Done, reasons
 from .launcher import Launcher
@@ -181,7 +183,7 @@ class Runner:
         variables = {**home.executor.inherited(), **worker_environment(planned.case.device, self.measure.threads)}
         parts = (part for name, part in folded.get("parts", {}).items() if name != "recheck")  # which was ordered
         spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in parts)
-        record = Record(
+        known = dict(
             snnbench=__version__,
             case_id=planned.id,
             case=planned.case.as_dict(),
@@ -201,7 +203,10 @@ class Runner:
             started_at=ended.started.isoformat(timespec="seconds"),
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
-            **folded,
         )
+        try:
+            record = understood(RECORD, {**known, **folded})
+        except ValueError as error:
+            record = understood(RECORD, {**known, "status": "error", "reason": f"{SENSELESS}: {error}"})
         self.folder.write_record(record)
         return record

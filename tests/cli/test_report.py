@@ -118,7 +118,8 @@ def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path)
     (tmp_path / "experiment.json").write_text("[]")
     (tmp_path / "environment-x.json").write_text("{}")
     contents = result_set(ResultFolder(tmp_path), [])
-    assert (contents.config, contents.packages, contents.newest, contents.unreadable) == ("", {}, "", [])
+    assert (contents.config, contents.packages, contents.newest) == ("", {}, "")
+    assert contents.unreadable == [f"{tmp_path / 'environment-x.json'} cannot be read: name is missing"]
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "environment-x.json", "planned.json"])
@@ -129,9 +130,15 @@ def test_what_is_no_json_is_told_of(tmp_path, name, content):
     assert sentence.startswith(f"{tmp_path / name} cannot be read: ")
 
 
-@pytest.mark.parametrize("content", ["[]", '{"a": 1}', "3"])
-def test_a_plan_that_is_none(tmp_path, content):
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        ("[]", "it must be an object, in braces"),
+        ("3", "it must be an object, in braces"),
+        ('{"0123456789abcdef": 1}', "0123456789abcdef = 1: must be a text, in quotes"),
+        ('{"../../up": "a"}', "../../up.[key] = '../../up': must be 16 hexadecimal digits"),
+    ],
+)
+def test_a_plan_that_is_none(tmp_path, content, why):
     (tmp_path / "planned.json").write_text(content)
-    assert result_set(ResultFolder(tmp_path), []).unreadable == [
-        f"{tmp_path / 'planned.json'} must hold the names of planned cases by their ids, in braces"
-    ]
+    assert result_set(ResultFolder(tmp_path), []).unreadable == [f"{tmp_path / 'planned.json'} cannot be read: {why}"]

@@ -10,6 +10,9 @@ from snnbench.records.rows import comparison_group
 from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results
 
+KEYS = {"m1": "1" * 12, "m2": "2" * 12}
+ENVIRONMENT = {"name": "default", "python": "CPython 3.11.7", "devices": ["cpu"], "packages": {"numpy": "2.0"}}
+
 
 @pytest.fixture
 def folders(tmp_path):
@@ -18,9 +21,9 @@ def folders(tmp_path):
         for name, step in (("torch", 0.004), ("jax", 0.002)):
             for size in (97, 193):
                 for one in blocks(name, step=step * speed, neurons=size, machine=machine):
-                    ResultFolder(tmp_path / machine).write_record(one.model_copy(update={"done_key": machine}))
+                    ResultFolder(tmp_path / machine).write_record(one.model_copy(update={"done_key": KEYS[machine]}))
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
-        (tmp_path / machine / f"environment-{machine}.json").write_text("{}")
+        ResultFolder(tmp_path / machine).write_environment({**ENVIRONMENT, "hash": machine})
     return [ResultFolder(tmp_path / "m1"), ResultFolder(tmp_path / "m2")]
 
 

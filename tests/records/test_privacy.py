@@ -3,13 +3,18 @@
 import json
 
 import pytest
+from support.mutations import places, with_value
 from support.synthetic import record
 
 from snnbench.records.record import Record
-from snnbench.records.store import VERBATIM, ResultFolder
+from snnbench.records.store import ResultFolder
 
 HOME, USER = "/home/jürgen.s", "jürgen.s"
 PLANTED = f'"{HOME}/lib" of {USER}: file://{HOME}/x, /tmp/pytest-of-{USER}/ and {HOME!a}'
+
+
+FIXED = ("case", "case_id", "done_key", "status", "parts", "set", "started_at", "environment", "machine")
+"""Fields with names, hashes and words of a list, which the schema checks."""
 
 
 @pytest.fixture(autouse=True)
@@ -18,44 +23,42 @@ def somebody(monkeypatch):
     monkeypatch.setenv("USER", USER)
 
 
-def planted(value, key=""):
-    """`value` with the text behind each text and below a key of each table."""
-    if isinstance(value, str):
-        return f"{value} {PLANTED}"
-    if isinstance(value, dict):
-        return {**{name: planted(item, name) for name, item in value.items()}, PLANTED: PLANTED}
-    if isinstance(value, list):
-        return [planted(item) for item in value]
-    return value
-
-
 def names_somebody(text: str) -> bool:
     return any(word in text for name in (HOME, USER) for word in (name, json.dumps(name)[1:-1], ascii(name)[1:-1]))
 
 
 def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
-    tables = {"facts", "proof", "adapter", "environment", "machine", "monitor"}
-    texts = {"reason", "traceback", "stderr_tail", "memory_meaning", "snnbench", "set", "live_set"}
-    known = record("torch", "ok", "because").model_dump(by_alias=True)
-    full = {**known, "warnings": ["one"], **{name: known[name] or "text" for name in texts}}
-    full |= {name: planted(value) for name, value in full.items() if name in tables | texts - VERBATIM or name == "warnings"}
-    full["parts"]["import"]["reason"] = full["parts"]["step"]["timing"]["device_clock"] = PLANTED
-    full["parts"]["step"]["timing"]["slots"][0]["disturbed"] = PLANTED
-    full["parts"][PLANTED], full["memory"][PLANTED], full["ceilings"][PLANTED] = {}, {}, 1.0
-    path = ResultFolder(tmp_path).write_record(Record.model_validate(full))
-    text = path.read_text()
-    assert names_somebody(json.dumps(full)) and not names_somebody(text)
-    assert '\\"~/lib\\" of USER: file://~/x, /tmp/pytest-of-USER/ and' in text
-    known_fields = tables | texts | VERBATIM | {"warnings", "parts", "memory", "ceilings"}
-    left = {name for name, value in known.items() if name not in known_fields and isinstance(value, str | dict | list)}
-    assert left == set(), "a new field that can hold texts belongs into this test"
+    """The text is planted in every place of a record: where the schema takes it, home and user are replaced."""
+    known = {**record("torch", "ok", "because").model_dump(by_alias=True), "traceback": "text", "warnings": ["one"]}
+    taken = []
+    for place, value in places(known):
+        spoilt = with_value(known, place, PLANTED)
+        try:
+            one = Record.model_validate(spoilt)
+        except ValueError:
+            assert not isinstance(value, str) or place[0] in FIXED, f"{place} can hold texts"
+            continue
+        path = ResultFolder(tmp_path).write_record(one)
+        assert not names_somebody(path.read_text()), place
+        taken.append(place)
+    assert {place[0] for place in taken} >= {
+        "reason",
+        "traceback",
+        "stderr_tail",
+        "warnings",
+        "facts",
+        "proof",
+        "adapter",
+        "live_set",
+    }
+    assert ("environment", "python") in taken and ("machine", "cpu") in taken and ("adapter", "reference") in taken
 
 
 def test_nor_does_any_other_file(tmp_path):
     folder = ResultFolder(tmp_path)
-    folder.write_environment({**planted({"name": "default", "packages": {"torch": "2"}}), "hash": "abc"})
+    folder.write_environment({"name": "default", "packages": {"torch": PLANTED}, "python": PLANTED, "hash": "abc"})
     folder.write_planned({"id": PLANTED})
-    folder.write_experiment(planted({"adapters": [f"{HOME}/mine.py:Mine"]}))
+    folder.write_experiment({"adapters": [f"{HOME}/mine.py:Mine", PLANTED]})
     assert len(list(tmp_path.iterdir())) == 3
     assert not [path for path in tmp_path.iterdir() if names_somebody(path.read_text())]
     assert json.loads(folder.experiment.read_text())["adapters"][0].startswith("~/mine.py:Mine")
@@ -63,7 +66,7 @@ def test_nor_does_any_other_file(tmp_path):
 
 def test_what_a_case_is_stays_as_it_is(tmp_path, monkeypatch):
     """A user who is called like something that records are made of."""
-    for name in ("torch", "root", "spikes", "ok", "cpu", "superspike"):
+    for name in ("torch", "root", "spikes", "ok", "cpu", "superspike", "step", "bytes", "host", "default"):
         monkeypatch.setenv("USER", name)
         folder = ResultFolder(tmp_path / name)
         one = record("torch")

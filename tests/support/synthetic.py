@@ -67,7 +67,7 @@ def record(
         set="made-up",
         block=block,
         live_set=alive and f"{alive} {block}",
-        done_key="k",
+        done_key="0" * 12,
         status=status,
         reason=reason,
         parts=parts,

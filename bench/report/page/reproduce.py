@@ -31,20 +31,15 @@ def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
     """What lies in `folder` besides its records, which began at the times `started`. A file that is no JSON gives a sentence in
     `unreadable`."""
     contents = ResultSet(anonymous(folder.path.resolve().name), len(started), max(started, default=""))
-    experiment = [folder.experiment] if folder.experiment.exists() else []
-    for path in [*folder.environments, *experiment]:
+    environments, contents.unreadable = folder.read_environments()
+    contents.packages = {f"{facts['name']} {facts['hash']}": facts.get("packages", {}) for facts in environments.values()}
+    values, unreadable = folder.read_experiment()
+    contents.unreadable += unreadable
+    if values is not None:
         try:
-            content = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            contents.unreadable.append(f"{path} cannot be read: {error}")
-            continue
-        try:
-            if path == folder.experiment:
-                contents.config = as_toml(Experiment.model_validate(_given(content)))
-            else:
-                contents.packages[f"{content['name']} {content['hash']}"] = content["packages"]
-        except (ValueError, KeyError, TypeError):  # of another version of snnbench: no reason to doubt its records
-            contents.strange.append(path.name)
+            contents.config = as_toml(Experiment.model_validate(_given(values)))
+        except (ValueError, KeyError, TypeError, OverflowError):  # of another version of snnbench: no reason to doubt its records
+            contents.strange.append(folder.experiment.name)
     contents.planned, unreadable = folder.read_planned()
     contents.unreadable += unreadable
     return contents

@@ -138,7 +138,7 @@ def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[s
 def _overhead(rows: list[Row]) -> tuple[str, str] | None:
     records = [record for row in rows for record in row.records]
     spent = [record.overhead_s for record in records if record.overhead_s is not None]
-    empty = [record.monitor["null_s"] for record in records if record.monitor.get("null_s") is not None]
+    empty = [null_s for record in records if (null_s := record.monitor.get("null_s")) is not None]
     parts, promise_held = [], max(spent, default=0.0) < PROMISED_OVERHEAD_S
     if spent:
         middle, most, promised = map(units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S))

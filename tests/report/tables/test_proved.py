@@ -5,6 +5,7 @@ import json
 import pytest
 from support.paths import GOLDEN
 
+from snnbench.adapters.base.case import Case
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
@@ -17,8 +18,8 @@ def record(framework="numpy", neuron=None, device="cpu", precision="fp32", statu
     case = {**RECORD["case"], "framework": framework, "device": device, "precision": precision}
     case["neuron"] = {"native": True} if neuron == "native" else {**case["neuron"], **({"reset": neuron} if neuron else {})}
     known = {"facts": {**RECORD["facts"], "state_dtype": state}} if status == "ok" else {"parts": {}, "proof": None, "facts": {}}
-    made = Record.model_validate({**RECORD, **known, "case": case, "status": status, "reason": reason, **changes})
-    return made.model_copy(update={"case_id": made.typed_case.id})
+    ended = {"case_id": Case.from_dict(case).id, "case": case, "status": status, "reason": reason}
+    return Record.model_validate({**RECORD, **known, **ended, **changes})
 
 
 def matrix(*records) -> str:

@@ -1,0 +1,235 @@
+"""What records and workers tell, kind by kind, and the function that reads a document of a kind.
+
+Kinds are strict: a text is no number, and no number is infinite. Whole numbers stand for numbers, as JSON writes them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, with_config
+from typing_extensions import TypedDict
+
+from snnbench.adapters.base.case import PHASES
+
+from .mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
+from .status import PARTS, STATUSES
+from .texts import anonymous, clean
+
+if TYPE_CHECKING:
+    Status = str
+    Phase = str
+    PartName = str
+    Memory = str
+    Rate = str
+else:  # a type checker cannot read a Literal that is computed
+    Status, Phase, PartName = Literal[STATUSES], Literal[PHASES], Literal[PARTS]
+    Memory, Rate = Literal["peak_bytes", "extra_bytes", "reserved_bytes", "kept_bytes"], Literal["flops_per_s", "bytes_per_s"]
+
+LARGEST_FILE = 1 << 26
+"""Bytes of a document."""
+LONGEST_TEXT, MOST_TEXTS = 10_000, 100
+"""Characters of a text, of which the beginning is kept if it is longer; texts of a list."""
+
+WRITTEN = {"written": True}
+"""The context of a validation by which texts lose what says whose machine this is."""
+
+Kind = TypeVar("Kind")
+
+
+def _harmless(value: Any, given: ValidationInfo) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = value if value.isascii() and value.isprintable() else clean(value)
+    return (anonymous(text) if given.context is WRITTEN else text)[:LONGEST_TEXT]
+
+
+Text = Annotated[str, Field(strict=True), BeforeValidator(_harmless)]
+"""For people: nothing in it steers a terminal, nor says whose machine this is once it is written."""
+Label = Annotated[Text, Field(min_length=1, max_length=200)]
+Texts = Annotated[list[Text], Field(max_length=MOST_TEXTS)]
+Name = Annotated[str, Field(strict=True, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$")]
+"""May be a part of a file's name."""
+SetName = Annotated[Name, BeforeValidator(_harmless)]
+CaseId = Annotated[str, Field(strict=True, pattern=hexadecimal(16))]
+DoneKey = Annotated[str, Field(strict=True, pattern=hexadecimal(12))]
+Count = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
+Size = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
+Bytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 60)]
+Time = Annotated[float, Field(strict=True, ge=1e-12, lt=1e9, allow_inf_nan=False)]
+"""Seconds of something that was timed: a picosecond to thirty years."""
+Seconds = Annotated[float, Field(strict=True, ge=0, lt=1e9, allow_inf_nan=False)]
+Number = Annotated[float, Field(strict=True, gt=-1e30, lt=1e30, allow_inf_nan=False)]
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False)]
+"""A rate or a factor."""
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+
+
+def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
+    """`content` as that kind: the bytes of a JSON document, or what was made of them. Raises ValueError with one sentence on the
+    first fault: where it is, and what would be right."""
+    try:
+        return kind.validate_json(content) if isinstance(content, bytes) else kind.validate_python(content)
+    except ValidationError as error:
+        raise ValueError(fault(error)) from None
+
+
+def fault(error: ValidationError) -> str:
+    """The first of pydantic's errors in words, cut where they are long."""
+    first = error.errors(include_url=False)[0]
+    place, kind = ".".join(map(str, first["loc"]))[:100], first["type"]
+    if kind in ("dict_type", "model_type") and not place:
+        return "it must be an object, in braces"
+    if kind in ("json_invalid", "value_error") or not place:
+        text = f"{place}: " * bool(place) + first["msg"].removeprefix("Value error, ")
+    elif kind in ("missing", "extra_forbidden"):
+        text = f"{place} is {'missing' if kind == 'missing' else 'unknown'}"
+    else:
+        text = f"{place} = {shown(first['input'])}: {wanted(dict(first))}"
+    return str(clean(text))[:300]
+
+
+def read_as(kind: TypeAdapter[Kind], path: Path) -> Kind:
+    """The JSON document in a file. Raises ValueError with a sentence that does not name the file, or OSError."""
+    if not path.is_file():
+        raise ValueError("it is no file")  # a pipe would never end
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
+    return understood(kind, path.read_bytes())
+
+
+@with_config(ConfigDict(extra="ignore", strict=True))
+class _Known(TypedDict, total=False):
+    """Facts that tables read."""
+
+    compile_s: Seconds | None
+    graph_breaks: Count | None
+    recompiles: Count | None
+    spike_mismatch: Share | None
+    input_scale: Positive | None
+    output_dtype: Text | None
+    state_dtype: Text | None
+    backend: Text | None
+    native: Text | None
+    warnings: Texts
+
+
+_Fact = bool | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | Finite | Text | Texts | None
+_KNOWN = TypeAdapter(_Known)
+_ANY: TypeAdapter[Any] = TypeAdapter(Annotated[dict[Label, _Fact], Field(max_length=100)])
+
+
+def _as_tables_read_them(facts: dict[str, Any], given: ValidationInfo) -> dict[str, Any]:
+    understood(_KNOWN, facts)
+    return dict(_ANY.validate_python(facts, context=given.context)) if given.context else dict(understood(_ANY, facts))
+
+
+Facts = Annotated[dict[str, Any], AfterValidator(_as_tables_read_them)]
+"""What the worker reported of a case. An adapter may add facts of its own, which no table reads."""
+Weighed = dict[Memory, Bytes | None]
+"""Memory of a call; see `measure/memory.py`."""
+Ceilings = dict[Rate, Positive | None]
+
+
+class Adapter(TypedDict):
+    name: Text
+    version: Text | None
+    reference: Text
+    source_sha256: Text | None
+    closure: NotRequired[dict[Text, Text]]
+
+
+class Image(TypedDict):
+    name: Text
+    digest: Text
+
+
+class Environment(TypedDict):
+    """What an environment's file holds; a record has `variables` in place of the `packages`."""
+
+    name: Name
+    hash: Name
+    python: Text
+    devices: list[Text]
+    image: NotRequired[Image]
+    packages: NotRequired[dict[Text, Text]]
+    variables: NotRequired[dict[Text, Text]]
+
+
+class Gpu(TypedDict):
+    name: Text
+    memory_bytes: Bytes
+    driver: Text
+
+
+class Machine(TypedDict):
+    """Which machine this is; its `hash` covers what timings depend on, `node` tells this very one from others."""
+
+    cpu: Text
+    usable_threads: Count
+    memory_bytes: Bytes
+    gpus: list[Gpu]
+    hash: Name
+    cores: NotRequired[Count | None]
+    threads: NotRequired[Count | None]
+    system: NotRequired[Text]
+    kernel: NotRequired[Text]
+    container: NotRequired[bool]
+    node: NotRequired[Name]
+
+
+class Settings(TypedDict):
+    """The table `measure` of the config."""
+
+    blocks: Count
+    passes: Count
+    slot: Seconds
+    timeout: Seconds
+    host_memory: Bytes
+    threads: Count
+    most_blocks: NotRequired[Count]
+    phase_blocks: NotRequired[Count | None]
+    budget: NotRequired[Seconds]
+    phases: NotRequired[list[Phase]]
+    timed: NotRequired[bool]
+
+
+class Monitored(TypedDict, total=False):
+    """What the machine did meanwhile; see `machine/monitor.py`."""
+
+    null_s: Seconds | None
+    load_average: Seconds
+    foreign_cores: Seconds
+    throttle_reasons: Annotated[int, Field(ge=0, lt=1 << 64)]
+    watched: dict[Label, list[Number]]
+    canary: Sequence[Time | None]
+
+
+class Stage(TypedDict):
+    """One judged problem of a proof."""
+
+    name: Text
+    passed: bool
+    findings: list[Text]
+    errors: dict[Text, Finite | None]
+    wrong_decisions: Finite | None
+    grad_error: Finite | None
+    firing_rate: Finite | None
+    distance: NotRequired[Finite | None]
+    time_steps: NotRequired[Size]
+    batch: NotRequired[Size]
+    neurons: NotRequired[Size | None]
+    precision: NotRequired[Text]
+    input: NotRequired[Text]
+
+
+class Proof(TypedDict):
+    """The judge's verdict, stage by stage. `loosened`: the rules, in words, by which less was asked."""
+
+    passed: bool
+    reason: NotRequired[Text | None]
+    stages: list[Stage]
+    loosened: NotRequired[list[Text]]
+    gains: NotRequired[list[Finite]]
+    oracle_rates: NotRequired[list[Finite]]
