@@ -1,5 +1,6 @@
 """Native neurons from the command line: measured in a table of their own beside ranked ones, a wrong one named."""
 
+from support.pages import whole_page
 from support.paths import WRONG
 
 from snnbench.kernels.spec import NEURONS
@@ -29,7 +30,7 @@ def test_a_run_measures_natives_and_ranks_none(snnbench):
     assert (other["status"], other["reason"]) == ("unsupported", "torch has no native neuron")
     assert "firing rate" in ended.stdout and "× best" not in ended.stdout
     assert "Loop(decay=0.8)" in ended.stdout
-    assert "Loop(decay=0.8)" in (ended.folder / "report.html").read_text(encoding="utf-8")
+    assert "Loop(decay=0.8)" in whole_page(ended.folder / "report.html")
     again = snnbench.run(config, "--set", "grid.neuron=native")
     assert again.records == ended.records, "nothing is measured twice"
 
