@@ -64,12 +64,13 @@ def compare(
     """
     if [new is not None, pair is not None, bool(beside)].count(True) != 1:
         raise ConfigError("compare: name a second result folder, or two framework variants with --pair, or --beside")
+    refused: list[str] = []
     if pair:
-        comparison = compare_variants(_rows(base), *pair, factor)
+        comparison = compare_variants(_rows(base, refused), *pair, factor)
     elif beside:
-        comparison = compare_with_copies(_rows(base), beside, factor)
+        comparison = compare_with_copies(_rows(base, refused), beside, factor)
     else:
-        comparison = compare_sets(_rows(base), _rows(new) if new else [], factor, relative)
+        comparison = compare_sets(_rows(base, refused), _rows(new, refused) if new else [], factor, relative)
     if junit:
         write_atomically(junit, junit_text(comparison))
     if as_json:
@@ -80,14 +81,16 @@ def compare(
         _print(comparison, output())
     if not comparison.cases:
         say("the two have no case in common")
-    raise typer.Exit(_exit_code(comparison, strict))
+    raise typer.Exit(exit_codes.with_refused(_exit_code(comparison, strict), refused))
 
 
-def _rows(folder: Path) -> list[Row]:
+def _rows(folder: Path, refused: list[str]) -> list[Row]:
+    """The rows of a folder; sentences on files that are refused are said, and added to `refused`."""
     ResultFolder(folder).must_exist()
     results = read_results([folder])
     for sentence in results.unreadable:
         say(sentence)
+    refused += results.unreadable
     return results.rows
 
 

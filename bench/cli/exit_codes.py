@@ -7,6 +7,11 @@ if TYPE_CHECKING:
 FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
 
 
+def with_refused(code: int, refused: list[str]) -> int:
+    """`code`, or 3 where files were refused and it says nothing worse."""
+    return FAILED if refused and code in (FINE, NOTHING, AMBIGUOUS) else code
+
+
 def of_rows(rows: "list[Row]") -> int:
     """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
     from ..status import RETRIED

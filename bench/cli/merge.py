@@ -29,10 +29,10 @@ def merge(
         say(sentence)
     if not results.rows:
         say(f"{', '.join(map(str, folders))}: no records there")
-        raise typer.Exit(exit_codes.NOTHING)
+        raise typer.Exit(exit_codes.with_refused(exit_codes.NOTHING, results.unreadable))
     with whole.writing():
         write_report(whole, merged.name, results)
     console = output()
     print_tables(results.table, console)
     console.print(f"[bold]report[/] {whole.page}   [bold]table[/] {whole.table}", soft_wrap=True)
-    raise typer.Exit(exit_codes.of_rows(results.rows))
+    raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(results.rows), results.unreadable))

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import typer
+
 from snnbench.adapters.base.case import sizes
 
 from .. import units
 from ..machine.facts import machine_facts
 from ..run.done import Done, Left, reasons
 from ..run.planning import load_plan
-from .console import new_table, output, print_json
+from . import exit_codes
+from .console import new_table, output, print_json, say
 from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
 
 
@@ -30,10 +33,13 @@ def plan(
     done = Done(folder, measure, machine_facts())
     cases = [done.left(planned) for planned in plan.mine]
     seconds = sum(left.seconds for left in cases)
+    refused = folder.read_records()[1]
+    for sentence in refused:
+        say(sentence)
     if as_json:
         entries = [_entry(left) for left in cases]
         print_json({"name": plan.experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries})
-        return
+        raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
     axes = ("framework", "neuron", "workload", "sizes", "precision", "device")
     table = new_table(*axes, "state", whole=axes)
     for left in cases:
@@ -48,6 +54,7 @@ def plan(
     blocks = counted(measure.blocks, "block") + (f" to {measure.most_blocks}" if measure.most_blocks > measure.blocks else "")
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if ' to ' in blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
+    raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 
 
 def counted(number: int, noun: str) -> str:

@@ -16,7 +16,7 @@ from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
 from .console import output, say
-from .exit_codes import NOTHING
+from .exit_codes import FINE, NOTHING, with_refused
 
 
 class Format(StrEnum):
@@ -54,7 +54,7 @@ def report(
         say(sentence)
     if not results.rows:
         say(f"{', '.join(map(str, folders))}: no records there")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(with_refused(NOTHING, results.unreadable))
     for sentence in results.missing_in_words:
         say(sentence)
     _check_baseline(baseline, results)
@@ -73,6 +73,7 @@ def report(
             if plots:
                 count = sum(1 for _ in write_plots(target, results, theirs))
                 console.print(f"[bold]plots[/] {target.plots} ({count} files)", highlight=False, soft_wrap=True)
+    raise typer.Exit(with_refused(FINE, results.unreadable))
 
 
 def _check_baseline(baseline: str, results: Results) -> None:

@@ -35,7 +35,7 @@ def run(
     except OSError:
         messages().print("What was finished is kept; the same command goes on from there.")
         raise
-    for sentence in changed:
+    for sentence in [*changed, *results.unreadable]:
         say(sentence)
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if plan.holds(row.first)]
@@ -45,4 +45,4 @@ def run(
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         say("interrupted")
         raise typer.Exit(exit_codes.INTERRUPTED)
-    raise typer.Exit(exit_codes.of_rows(mine))
+    raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))

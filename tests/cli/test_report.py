@@ -142,3 +142,17 @@ def test_what_is_no_json_is_told_of(tmp_path, name, content):
 def test_a_plan_that_is_none(tmp_path, content, why):
     (tmp_path / "planned.json").write_text(content)
     assert result_set(ResultFolder(tmp_path), []).unreadable == [f"{tmp_path / 'planned.json'} cannot be read: {why}"]
+
+
+def test_a_refused_record_is_named_and_the_exit_code_says_so(snnbench, folder, tmp_path):
+    refused = sorted((folder / "records").iterdir())[0]
+    refused.write_text("{")
+    for verb in (["report", folder], ["merge", folder, "--out", tmp_path / "all"], ["compare", folder, folder]):
+        done = snnbench(*verb)
+        assert done.exit_code == 3 and f"{refused} is not a record" in done.stderr.replace("\n", "")
+
+
+def test_report_and_merge_of_a_missing_and_of_an_empty_folder_end_alike(snnbench, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name, code in (("nowhere", 2), ("empty", 6)):
+        assert snnbench("report", name).exit_code == snnbench("merge", name, "--out", "all").exit_code == code

@@ -243,8 +243,7 @@ def test_a_damaged_record_is_not_done_and_is_named_in_the_report(snnbench, finis
     config, before = finished
     name = damaged(snnbench, before, b"\xff\xfe")
     assert states(snnbench, config) == [("to do", 1)]
-    reported = snnbench("report", "out")
-    assert reported.exit_code == 0
+    assert snnbench("report", "out").exit_code == 3
     assert name in (snnbench.folder / "out" / "report.html").read_text()
 
 
