@@ -79,7 +79,7 @@ def test_14_a_scale_folded_into_the_weights_is_taken_out_of_their_gradients(name
     result = program.forward(x)
     done = program.backward(result, program.put_upstream(problem.upstream, result))
     if name in JAX:
-        loaded, gradient = np.array(program.parameters["linear1"]["weight"]), np.array(done.gradients[0]["linear1"]["weight"])
+        loaded, gradient = np.array(program.parameters["linear1"]["weight"]), np.array(done.gradients["linear1"]["weight"])
     else:
         weight = program.parameters["linear1"]["weight"]
         loaded, gradient = weight.detach().numpy(), weight.grad.numpy()
