@@ -2,11 +2,13 @@
 
 # What is imported here is imported before a Ctrl-C is handled: no more than this.
 import errno
+import io
 import os
 import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
@@ -23,13 +25,25 @@ def main() -> None:
             signal.signal(each, handler)
 
     handle(_leave)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? instead of nothing
+    for name in ("stdout", "stderr"):
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            raw = io.BufferedWriter(_Left(stream.fileno(), "w", closefd=False))
+            # A terminal without UTF-8 shows ? instead of nothing.
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "replace", line_buffering=stream.line_buffering))
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))
     finally:
         handle(_leave)
+
+
+class _Left(io.FileIO):
+    """A stream whose reader may leave, as `head` does, which has read enough: that is no error."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            return len(data)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -57,7 +71,8 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except ConfigError as error:
-        print(clean(f"snnbench: {error}"), file=sys.stderr)
+        text = clean(f"snnbench: {error}")
+        print(text if len(text) <= 2000 else f"{text[:1200]} ... {text[-700:]}", file=sys.stderr)
         sys.exit(USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""

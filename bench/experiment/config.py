@@ -201,7 +201,11 @@ def check_reference(reference: str, folder: Path, where: str) -> str:
         raise ConfigError(f"{where} = {reference!r}: must look like 'file.py:Class' or 'package.module:Class'")
     if not source.endswith(".py"):
         return reference
-    file = (folder / Path(source).expanduser()).resolve()
-    if not file.is_file():
+    try:
+        file = (folder / Path(source).expanduser()).resolve()
+        there = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, no such home folder
+        raise ConfigError(f"{where} = {shown(reference)}: cannot be a file: {error}") from None
+    if not there:
         raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
     return f"{file}:{name}"

@@ -1,10 +1,11 @@
 """Every verb once as users start it: the installed command in a process of its own. All else about verbs is tested in process."""
 
 import json
+import subprocess
 
 import pytest
-from support.command_line import TINY
-from support.paths import FAULTY
+from support.command_line import COMMAND, TINY
+from support.paths import FAULTY, ROOT
 
 from snnbench.cli.app import app
 
@@ -54,3 +55,9 @@ def test_no_verb_is_forgotten():
 def test_a_mistake_is_one_sentence_and_exit_code_2(snnbench):
     ended = snnbench.installed("run", "--config", "nowhere.toml")
     assert (ended.exit_code, ended.stdout, ended.message) == (2, "", "snnbench: nowhere.toml: there is no such file")
+
+
+def test_a_reader_who_leaves_is_no_error(tmp_path):
+    command = f"'{COMMAND}' report '{ROOT / 'results' / 'coverage'}' --format csv | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0" and done.stderr == ""
