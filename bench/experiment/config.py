@@ -196,16 +196,17 @@ def listed(value: Any) -> list[Any]:
 def check_reference(reference: str, folder: Path, where: str) -> str:
     """`file.py:Class` with an absolute path, or `module:Class` as it is. Raises ConfigError."""
     source, _, name = reference.rpartition(":")
-    module = all(word.isidentifier() for word in source.split(".")) and not (folder / source).is_file()
-    if not name.isidentifier() or not (source.endswith(".py") or module):
-        raise ConfigError(f"{where} = {reference!r}: must look like 'file.py:Class' or 'package.module:Class'")
-    if not source.endswith(".py"):
-        return reference
     try:
         file = (folder / Path(source).expanduser()).resolve()
-        there = file.is_file()
+        there, beside = file.is_file(), (folder / source).is_file()
     except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, no such home folder
-        raise ConfigError(f"{where} = {shown(reference)}: cannot be a file: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{where} = {shown(reference)}: cannot be a file: {why}") from None
+    module = all(word.isidentifier() for word in source.split(".")) and not beside
+    if not name.isidentifier() or not (source.endswith(".py") or module):
+        raise ConfigError(f"{where} = {shown(reference)}: must look like 'file.py:Class' or 'package.module:Class'")
+    if not source.endswith(".py"):
+        return reference
     if not there:
         raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
     return f"{file}:{name}"

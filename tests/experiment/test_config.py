@@ -244,3 +244,24 @@ def test_the_schema_takes_texts_where_configs_have_them():
     assert {"enum": [*NEURONS, "native"], "type": "string"} in neuron
     measure = definitions["Measure"]["properties"]
     assert [measure[key]["type"] for key in ("slot", "timeout", "host_memory")] == ["string"] * 3
+
+
+ENDLESS = {
+    "digits": "[grid]\nneurons = [%s]" % ("9" * 5000),
+    "hexadecimal digits": "[grid]\nneurons = [0x%s]" % ("f" * 6000),
+    "nesting": "x = " + "[" * 5000,
+    "memory": '[measure]\nhost_memory = "%sTiB"' % ("9" * 400),
+    "duration": '[measure]\nslot = "%sh"' % ("9" * 400),
+    "slope": "[grid]\nneuron = [{ slope = %s }]" % ("9" * 400),
+    "neurons": f"[grid]\nneurons = [{10**18}]",
+    "seed": "seed = %s" % ("9" * 400),
+    "NUL": 'adapters = ["a\\u0000b.py:X"]',
+    "file name": 'adapters = ["%s.py:X"]' % ("a" * 5000),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_what_is_endless_is_one_short_sentence(tmp_path, what):
+    (tmp_path / "mine.toml").write_text(f'name = "a"\n{ENDLESS[what]}\n')
+    message = message_of(tmp_path / "mine.toml")
+    assert message.startswith(str(tmp_path)) and "\n" not in message and len(message) < 400
