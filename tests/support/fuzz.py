@@ -115,7 +115,9 @@ def _inventory():
     with tempfile.TemporaryDirectory() as folder:
         (path := Path(folder) / "config.toml").write_bytes(_toml(CONFIG))
         experiment = load_config(path, [])
-    return take_inventory(experiment.adapters, Inquiry(("held",), tuple(points(experiment, ["cpu", "cuda"]))), LocalExecutor())
+    return take_inventory(
+        experiment.adapters, Inquiry(frameworks=("held",), points=tuple(points(experiment, ["cpu", "cuda"]))), LocalExecutor()
+    )
 
 
 def _toml(values: object) -> bytes:
