@@ -136,7 +136,7 @@ def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["part-1", "nothing", "--out", "new"], "nothing: is no result folder: it has no records"),
+        (["part-1", "nothing", "--out", "new"], "nothing: there is no such folder"),
         (["part-1", "--out", "part-2"], "part-2: has records already; choose another --out"),
         (["part-1", "--out", "odd.toml/new"], "odd.toml/new: cannot be a result folder: Not a directory"),
     ],
