@@ -191,14 +191,27 @@ def events(arena: Arena, random: Random) -> None:
 
 VERBS = ("run", "plan", "check", "adapters", "doctor", "report", "merge", "compare", "init", "env", "env create", "env list")
 OPTIONS = (
-    "--config --out --set --only --shard --adapter --json --format --pair --factor --relative --strict --markdown --junit "
-    "--published --baseline --neurons --help --version -- -x --beside"
-).split()
+    *("--config", "--out", "--set", "--only", "--shard", "--adapter", "--json", "--format", "--pair", "--factor", "--relative"),
+    *(
+        "--strict",
+        "--markdown",
+        "--junit",
+        "--published",
+        "--baseline",
+        "--neurons",
+        "--help",
+        "--version",
+        "--",
+        "-x",
+        "--beside",
+    ),
+)
 
 
 def words(arena: Arena, random: Random) -> list[str]:
     """A command line that measures and installs nothing."""
-    values = "nowhere base base/records fuzzed.toml out victim 1/1 0/0 9/3 -1 1e999 torch jax".split()
+    values = ["nowhere", "base", "base/records", "fuzzed.toml", "out", "victim", "1/1", "0/0", "9/3", "-1", "1e999"]
+    values += ["torch", "jax"]
     values += ["grid.neurons=[1]", "measure.blocks=0", "a=b=c", "framework=*", "csv", "json", "table"]
     values += [text for text in HOSTILE_VALUES if isinstance(text, str) and "\x00" not in text and "\ud800" not in text]
     verb = random.choice(VERBS)
