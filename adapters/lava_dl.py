@@ -44,7 +44,7 @@ class LavaDl(TorchAdapter):
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
-        if spec.reset not in ("none", "hard-straight"):
+        if spec.reset not in ("none", "hard-straight") or (spec.reset == "hard-straight" and not spec.detach_reset):
             return f"CUBA resets to zero, and its backward does not see it; it has no {spec.label()}"
         if spec.max_spikes > 1:
             return "CUBA fires once a step"

@@ -12,7 +12,8 @@ threshold share one arbitrary unit.
     hard                 v·(s = 0)                             s is a constant if detach_reset
     none                 v                                     –
     soft-undecayed       v − (threshold/decay)·s               as soft; the subtraction is not decayed (Spyx `nn.LIF`)
-    hard-straight        v·(s = 0)                             ∂p/∂v = 1: the reset is invisible (lava-dl)
+    hard-straight        v·(s = 0)                             ∂p/∂v = 1, as if the product were no reset (lava-dl: detached);
+                                                               ∂p/∂s = −v unless detach_reset
 
 The derivative of the spike is replaced by a surrogate σ'(u), u = v − threshold, with slope k:
 

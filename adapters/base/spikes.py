@@ -58,7 +58,7 @@ def reset(spec: NeuronSpec, v: Any, s: Any, detach: Callable[[Any], Any]) -> Any
     """Potentials after the spikes `s` of potentials `v`, all of one shape; `detach` stops gradients."""
     if spec.reset == "none":
         return v
-    if spec.reset == "hard-straight":
-        return v - detach(v * s)
     s = detach(s) if spec.detach_reset else s
+    if spec.reset == "hard-straight":
+        return v - detach(v) * s
     return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s

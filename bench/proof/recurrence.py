@@ -84,10 +84,10 @@ def run_backward(
     carried = np.zeros_like(v[0])
     for t in range(len(v) - 1, -1, -1):
         by_v = spikes[t] == 0 if spec.reset == "hard" else 1.0
-        if spec.detach_reset or spec.reset in ("none", "hard-straight"):
+        if spec.detach_reset or spec.reset == "none":
             by_s = 0.0
         else:
-            by_s = -v[t] if spec.reset == "hard" else -spec.subtracted
+            by_s = -v[t] if spec.reset.startswith("hard") else -spec.subtracted
         by_spike = 0.0 if by_potentials else upstream[t]
         if recurrent is not None and t + 1 < len(v):
             by_spike = by_spike + gradient[t + 1] @ recurrent

@@ -18,8 +18,8 @@ Refusals = dict[tuple[str, str], Reasons]
 
 
 def twins() -> dict[str, NeuronSpec]:
-    """The named neurons, and for three of them the one that differs in `detach_reset` only."""
-    turned = [NEURONS[name] for name in ("soft", "hard", "soft-undecayed")]
+    """The named neurons, and for each that resets the one that differs in `detach_reset` only."""
+    turned = [spec for spec in NEURONS.values() if spec.reset != "none"]
     others = [replace(spec, detach_reset=not spec.detach_reset) for spec in turned]
     return NEURONS | {spec.label(): spec for spec in others}
 

@@ -12,7 +12,8 @@ and backwards in time, with gs, gv the gradients of the loss by spikes and trace
     ρ = dp/dv:  soft            1 − θ·σ'           (detached: 1)
                 soft-undecayed  1 − (θ/decay)·σ'   (detached: 1)
                 hard            (1 − s) − v·σ'     (detached: 1 − s)
-                none, hard-straight  1
+                hard-straight   1 − v·σ'           (detached: 1)
+                none            1
 
 Every tensor of shape (T, *inner) or inner may have any strides, also 0 if it is only read. A tensor that is written overlaps
 no other. Arithmetic is float32 for every storage type (float64 in the reference if the currents are) and is never contracted

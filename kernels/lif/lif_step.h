@@ -135,6 +135,8 @@ LIF_FUNCTION float lif_reset_slope(const LifNeuron& n, float v, float s, float s
 #else
   return (s > 0.0f ? 0.0f : 1.0f) - v * surrogate;
 #endif
+#elif LIF_RESET == LIF_HARD_STRAIGHT && !LIF_DETACH
+  return 1.0f - v * surrogate;
 #elif (LIF_RESET == LIF_SOFT || LIF_RESET == LIF_SOFT_UNDECAYED) && !LIF_DETACH
   return 1.0f - n.subtracted * surrogate;
 #else

@@ -104,8 +104,7 @@ def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Ten
 
 def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
     """ρ = dp/dv, with the gradient through the reset's spike unless it is detached."""
-    if spec.reset in ("none", "hard-straight"):
-        return torch.ones_like(v)
-    if spec.reset == "hard":
-        return 1 - s if spec.detach_reset else (1 - s) - v * slope
-    return torch.ones_like(v) if spec.detach_reset else 1 - spec.subtracted * slope
+    kept = 1 - s if spec.reset == "hard" else torch.ones_like(v)
+    if spec.reset == "none" or spec.detach_reset:
+        return kept
+    return kept - (v if spec.reset.startswith("hard") else spec.subtracted) * slope

@@ -31,7 +31,7 @@ def loop(spec, currents, recurrent=None, potentials=False):
             "hard": lambda: v * (1 - s),
             "none": lambda: v,
             "soft-undecayed": lambda: v - spec.threshold / spec.decay * s,
-            "hard-straight": lambda: v - (v * s).detach(),
+            "hard-straight": lambda: v - fixed * s,
         }[spec.reset]()
     return torch.stack(membrane if potentials else spikes)
 

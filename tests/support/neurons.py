@@ -16,6 +16,7 @@ RESETS = [
     NeuronSpec("none"),
     NEURONS["soft-undecayed"],
     NEURONS["hard-straight"],
+    NeuronSpec("hard-straight"),
     NeuronSpec("soft", max_spikes=3, threshold=0.4),
 ]
 SURROGATE_SPECS = [NeuronSpec(surrogate=name, slope=1.7) for name in SURROGATES]

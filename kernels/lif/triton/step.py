@@ -76,6 +76,8 @@ def reset_slope(v, s, sigma, subtracted, RESET: tl.constexpr, DETACHED: tl.const
         rho = 1.0 - s
         if not DETACHED:
             rho = rho - v * sigma
+    elif RESET == "hard-straight" and not DETACHED:
+        rho = 1.0 - v * sigma
     elif (RESET == "soft" or RESET == "soft-undecayed") and not DETACHED:
         rho = 1.0 - subtracted * sigma
     else:

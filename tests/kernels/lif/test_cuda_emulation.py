@@ -32,6 +32,7 @@ NEURONS = [
     NeuronSpec("soft-undecayed", False, surrogate="exponential", slope=2.5, decay=0.9),
     NeuronSpec("soft-undecayed", True, surrogate="straight-through"),
     NeuronSpec("hard-straight", True, surrogate="atan"),
+    NeuronSpec("hard-straight", False, surrogate="sigmoid"),
 ]
 
 
