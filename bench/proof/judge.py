@@ -16,19 +16,25 @@ from .problem import Problem, places
 from .recurrence import from_threshold, spec_of
 
 Statistics = dict[str, dict[str, np.ndarray]]
+Unseen = dict[tuple[str, str], float]
+"""L2 errors by node and name of a parameter."""
+MOST_UNSEEN = 0.3
+"""The share of a gradient that may be unseen: half a gradient and none at all are wrong, however small they are."""
 AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 
 @dataclass
 class Call:
     """What a framework gave for the input x (T, B, *features): spikes by neuron and, where they are judged, the rest.
-    `statistics` are the running statistics before and after the call."""
+    `statistics` are the running statistics before and after the call; `unseen` is what gradients may differ by because they were
+    read from rounded parameters."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
     output: np.ndarray | None = None
     gradients: Gradients | None = None
     statistics: tuple[Statistics, Statistics] | None = None
+    unseen: Unseen = field(default_factory=dict)
 
 
 @dataclass
@@ -64,7 +70,7 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
         _decisions(verdict, network, result, neuron, limits[neuron])
     verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None:
-        _gradients(verdict, problem, call.gradients, oracle.backward(network, result, problem.upstream), limits)
+        _gradients(verdict, problem, call, oracle.backward(network, result, problem.upstream), limits)
     return verdict
 
 
@@ -150,15 +156,17 @@ MOST_NAMED = 3
 """Wrong gradients of a network that are named: those nearest to its output, where the fault is."""
 
 
-def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: oracle.Expected, limits: LimitsByNode) -> None:
-    by_parameters, of_input = expected
+def _gradients(verdict: Verdict, problem: Problem, call: Call, expected: oracle.Expected, limits: LimitsByNode) -> None:
+    assert call.gradients is not None
+    given, (by_parameters, of_input) = call.gradients, expected
     names, findings = places(problem.network), []
     for node, arrays in by_parameters.items():
         where = f" of {names[node]}" if names[node] else ""
         for key, right in arrays.items():
             limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
             name = "recurrent weight" if key == "recurrent" else key
-            findings.append(_compare(verdict, key, f"{name}{where}", given.parameters.get(node, {}).get(key), right, limit))
+            array, unseen = given.parameters.get(node, {}).get(key), call.unseen.get((node, key), 0.0)
+            findings.append(_compare(verdict, key, f"{name}{where}", array, right, limit, unseen))
     if given.input is None and problem.input_grad:
         verdict.errors["input"] = 1.0
         findings.append("the gradient of the input is missing")
@@ -171,8 +179,10 @@ def _gradients(verdict: Verdict, problem: Problem, given: Gradients, expected: o
     verdict.findings += wrong
 
 
-def _compare(verdict: Verdict, key: str, name: str, given: np.ndarray | None, expected: Value, limit: float) -> str | None:
-    """What is wrong with a gradient, None if nothing; its error goes into the verdict."""
+def _compare(
+    verdict: Verdict, key: str, name: str, given: np.ndarray | None, expected: Value, limit: float, unseen: float = 0.0
+) -> str | None:
+    """What is wrong with a gradient, None if nothing; its error goes into the verdict. An L2 error of `unseen` is allowed."""
     if given is None:
         verdict.errors[key] = 1.0
         return f"the gradient of the {name} is missing"
@@ -180,6 +190,8 @@ def _compare(verdict: Verdict, key: str, name: str, given: np.ndarray | None, ex
         return f"the gradient of the {name} has shape {given.shape}, not {expected.shape}"
     if isinstance(expected, Product):
         given, expected = _seen(given, expected)
+    if unseen and (size := float(np.linalg.norm(expected))):
+        limit += min(unseen / size, MOST_UNSEEN)
     error, words = _difference(given, expected, limit)
     verdict.errors[key] = max(verdict.errors.get(key, 0.0), error)
     return f"the gradient of the {name} {words}" if words else None

@@ -15,10 +15,11 @@ from snnbench.adapters.base.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import named
-from .judge import Call, judge, unreadable
+from .judge import Call, Unseen, judge, unreadable
 from .limits import LimitsByNode
 from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
+from .rounding import last_bit
 from .stages import unsettled
 
 MOST_FLIPPED = 0.01
@@ -33,9 +34,10 @@ AT_REST = defaultdict[str, dict[str, Any]](lambda: {"mean": np.zeros(()), "varia
 
 @dataclass
 class Timed:
-    """The last timed call of a phase of that name: its draw, its result, and what was read of it."""
+    """The last timed call of a phase of that name in a precision: its draw, its result, and what was read of it."""
 
     name: str
+    precision: str
     draw: Draw
     result: Any
     answer: Answer
@@ -52,8 +54,8 @@ def recheck(
     """Event fields `status` and `reason` if the answer of the last timed call is wrong, else none. That of a native neuron, for
     which there is no oracle, must be what an untimed call gives. No method of the program's own is called before it is wrong."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
-    gradients = _gradients(timed, last.answer.gradients) if name in ("backward", "step") else None
-    call = Call(timed.input, given, last.answer.output, gradients)
+    gradients, unseen = _gradients(timed, last.answer.gradients, last.precision) if name in ("backward", "step") else (None, {})
+    call = Call(timed.input, given, last.answer.output, gradients, unseen=unseen)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
         untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
@@ -73,16 +75,22 @@ def recheck(
     return {"status": "check_failed", "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}"}
 
 
-def _gradients(timed: Problem, given: Gradients | None) -> Gradients | None:
-    """Gradients of the parameters, after a step as its update shows them."""
+def _gradients(timed: Problem, given: Gradients | None, precision: str) -> tuple[Gradients | None, Unseen]:
+    """Gradients of the parameters, after a step as its update shows them, and what it does not show: parameters are rounded."""
     if given is None or given.updated is None:
-        return given
+        return given, {}
     rate = np.float32(LEARNING_RATE)
+    unseen = {
+        (node, key): last_bit(precision) / LEARNING_RATE * float(np.linalg.norm(array))
+        for node, own in given.updated.items()
+        for key, array in own.items()
+        if array is not None
+    }
     shown = {
         node: {key: None if array is None else (timed.parameters[node][key] - array) / rate for key, array in own.items()}
         for node, own in given.updated.items()
     }
-    return replace(given, parameters=shown)
+    return replace(given, parameters=shown), unseen
 
 
 def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool) -> Call:

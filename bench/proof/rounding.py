@@ -5,6 +5,11 @@ import numpy as np
 _MANTISSA_BITS = {"tf32": 10, "bf16": 7, "amp-bf16": 7}
 
 
+def last_bit(precision: str) -> float:
+    """The most by which storing a parameter of 1 in that precision rounds it."""
+    return 2.0 ** -{"bf16": 8, "fp16": 11}.get(precision, 24)
+
+
 def round_to(array: np.ndarray, precision: str) -> np.ndarray:
     """`array` (float32) rounded to nearest even in the format of `precision`, still as float32; fp32: unchanged. Finite input
     stays finite for tf32 and bf16 unless it exceeds their largest number."""

@@ -129,7 +129,7 @@ def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
-    refused = recheck(program, problem, phases, Timed(phase, draw, Remote(link, "result"), answer), limits)
+    refused = recheck(program, problem, phases, Timed(phase, case.precision, draw, Remote(link, "result"), answer), limits)
     return [{"part": "recheck", "status": "ok"}, *([{"part": phase, **refused}] if refused else [])]
 
 

@@ -35,7 +35,7 @@ def rechecked(adapter, case, name, calls=41):
     sampler, left = Sampler(phases.by_name[name], program), iter(range(1, calls))
     sampler.slot(lambda: next(left, None) is None)
     answer = answer_of(program, sampler.result, name in ("backward", "step"))
-    last = Timed(name, draw_of(5, sampler.last, name), sampler.result, answer)
+    last = Timed(name, case.precision, draw_of(5, sampler.last, name), sampler.result, answer)
     return recheck(program, problem, phases, last, limits_of(case, network_of(case)), wait_for_writers).get("reason", "")
 
 
@@ -96,6 +96,14 @@ def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
     case, adapter = Case(framework, precision=precision, layers=2, **ODD), adapter_of(framework)
     if not adapter.refuses(case, network_of(case)):
         assert rechecked(adapter, case, "step", calls=2) == ""
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, precision):
+    """A norm's weight is near 1 and its gradient small: the last bit of the weight is more than the limit of the gradient."""
+    case, adapter = Case(framework, workload="contract", precision=precision, time_steps=5, batch=3), adapter_of(framework)
+    assert rechecked(adapter, case, "step", calls=2) == ""
 
 
 @pytest.mark.parametrize("phase", PHASES)
