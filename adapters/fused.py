@@ -1,13 +1,14 @@
 """The project's own kernels (`snnbench.kernels`): one spelling of the neuron a construction, `default` the one chosen for the
 device, and ways to multiply in front of it.
 
+`vanilla` computes the layers around the neuron once for each step, and nothing together with it.
 `linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved there, not fast),
 `linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both.
 """
 
 from typing import Any
 
-from .base.case import Case
+from .base.case import SPIKES, Case
 from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
 
@@ -18,13 +19,14 @@ LINEAR = {
 }
 """Options of LinearLIF by construction."""
 
+SPELLINGS = ("reference", "cpp", "triton", "cuda")
 FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 
 
 class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
-    constructions = ("default", "reference", "cpp", "triton", "cuda", *LINEAR)
+    constructions = ("default", *SPELLINGS, "vanilla", *LINEAR)
     linear_constructions = tuple(LINEAR)
 
     def supports(self, case: Case) -> str | None:
@@ -47,6 +49,8 @@ class Fused(TorchAdapter):
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
+        if case.construction == "vanilla":
+            return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
             options["tier"] = case.precision
@@ -54,7 +58,7 @@ class Fused(TorchAdapter):
         for chain in chains(network):
             first = network.node(chain[0][0])
             widths = [network.shapes[first.inputs[0]][0], *(network.node(linear).options["outputs"] for linear, _ in chain)]
-            given = case.input if first.inputs[0] == INPUT else None
+            given = None if first.inputs[0] != INPUT else "spikes" if case.input in SPIKES else "dense"
             bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
             modules |= zip(chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True)
         for norm, neuron in network.neurons_behind("norm"):
@@ -81,7 +85,7 @@ class Fused(TorchAdapter):
 
 def _requested(construction: str) -> str | None:
     """The spelling of the neuron that a construction asks for; None: whichever runs."""
-    return None if construction == "default" or construction in LINEAR else construction
+    return construction if construction in SPELLINGS else None
 
 
 def _tensors_of(case: Case):

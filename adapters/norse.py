@@ -12,6 +12,9 @@ versions ignore it: the slope is 1 either way.
 from .base.case import Case
 from .base.torch_adapter import TorchAdapter
 
+METHODS = {"superspike": "super", "triangle": "triangle"}
+"""What Norse calls its surrogates."""
+
 
 class Norse(TorchAdapter):
     name = "norse"
@@ -24,8 +27,10 @@ class Norse(TorchAdapter):
             return "LIF only resets to zero, with gradient"
         if spec.reset not in ("soft", "hard", "none"):
             return f"LIFBox has no reset {spec.reset!r}"
-        if spec.surrogate != "superspike" or spec.slope != 1:
-            return "Norse's superspike ignores its slope (alpha) and other surrogates differ"
+        if spec.surrogate not in METHODS or spec.slope != 1:
+            return (
+                "Norse's superspike ignores its slope (alpha), its triangle scales the height by it, and other surrogates differ"
+            )
         if spec.decay == 1 or spec.max_spikes > 1:
             return "Norse's neurons always leak and give one spike a step"
         return None
@@ -101,7 +106,7 @@ def common_parameters(spec):
     import torch
 
     constants = {"tau_mem_inv": 1 - spec.decay, "v_th": spec.threshold, "alpha": 1.0}
-    return {"method": "super", **{name: torch.tensor(value) for name, value in constants.items()}}
+    return {"method": METHODS[spec.surrogate], **{name: torch.tensor(value) for name, value in constants.items()}}
 
 
 def box_parameters(spec):

@@ -1,6 +1,6 @@
 """Sinabs' `LIF`, batch first, the time loop inside (https://sinabs.readthedocs.io).
 
-`default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call.
+`default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
 `alphas`                `LIF` with the decay itself (`train_alphas=True`), not trained.
 """
 
@@ -27,8 +27,8 @@ class Sinabs(TorchAdapter):
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
-        if spec.decay == 1:
-            return "LIF always leaks (IAF is another neuron)"
+        if spec.decay == 1 and case.construction == "alphas":
+            return "LIF always leaks"
         return None
 
     def lif(self, spec, features, construction):
@@ -40,15 +40,17 @@ class Sinabs(TorchAdapter):
         reset = activation.MembraneReset() if spec.reset == "hard" else activation.MembraneSubtract(subtracted[spec.reset])
         # The default, MultiSpike, knows no bound.
         spikes = activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
-        lif = import_module(self.layers).LIF(
-            tau_mem=torch.tensor(-1 / math.log(spec.decay)),
-            spike_threshold=torch.tensor(float(spec.threshold)),
-            norm_input=False,
-            train_alphas=construction == "alphas",
-            spike_fn=spikes,
-            reset_fn=reset,
-            surrogate_grad_fn=lambda v, threshold: slope_at(v - threshold),
-        )
+        alike = {
+            "spike_threshold": torch.tensor(float(spec.threshold)),
+            "spike_fn": spikes,
+            "reset_fn": reset,
+            "surrogate_grad_fn": lambda v, threshold: slope_at(v - threshold),
+        }
+        layers = import_module(self.layers)
+        if spec.decay == 1:
+            return loop(layers.IAF(**alike).requires_grad_(False))
+        tau = torch.tensor(-1 / math.log(spec.decay))
+        lif = layers.LIF(tau_mem=tau, norm_input=False, train_alphas=construction == "alphas", **alike)
         lif.requires_grad_(False)
         if construction == "alphas":
             lif.alpha_mem.fill_(spec.decay)

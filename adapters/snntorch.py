@@ -9,6 +9,8 @@
 
 from math import log, prod
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
 from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
@@ -24,8 +26,8 @@ class SnnTorch(TorchAdapter):
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
-        if spec.surrogate not in ("superspike", "atan") or spec.max_spikes > 1:
-            return "offered here with the surrogates superspike and atan, one spike a step"
+        if spec.max_spikes > 1:
+            return "snnTorch's neurons fire once a step"
         if neuron := PARALLEL.get(case.construction):
             return None if spec.reset == "none" else f"{neuron} never resets"
         if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
@@ -85,11 +87,19 @@ def loop(leaky, spec=None):
 
 
 def options(spec) -> dict:
-    """What its neurons are given alike: threshold, and snnTorch's surrogate for σ' of `spec`."""
+    """What its neurons are given alike: threshold, and snnTorch's surrogate for σ' of `spec`, one that it lets users write where
+    it has none. Its own sigmoid overflows: exp(−k·u) is infinite where k·u is below −88."""
+    import torch
     from snntorch import surrogate
 
-    atan = spec.surrogate == "atan"
-    gradient = surrogate.atan(alpha=2 * spec.slope) if atan else surrogate.fast_sigmoid(slope=spec.slope)
+    slope_at = derivative(spec, torch)
+    own = {
+        "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
+        "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
+        "straight-through": surrogate.straight_through_estimator,
+    }
+    written = surrogate.custom_surrogate(lambda u, gradient, spikes: gradient * slope_at(u))
+    gradient = own[spec.surrogate]() if spec.surrogate in own else written
     return {"threshold": spec.threshold, "spike_grad": gradient}
 
 

@@ -1,6 +1,7 @@
 """SpikingJelly 2 (https://spikingjelly.readthedocs.io): `LIFNode` and its relatives.
 
-`default`, `stepwise`       `LIFNode` in multi-step mode. On a CUDA device the package chooses a provider; the record names it.
+`default`, `stepwise`       `LIFNode` in multi-step mode, `IFNode` where there is no leak. On a CUDA device the
+                            package chooses a provider; the record names it.
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
 `parametric`                `ParametricLIFNode`, its time constant not trained.
@@ -34,12 +35,12 @@ class SpikingJelly(TorchAdapter):
             return "SlidingPSN never resets"
         if not parallel and spec.reset not in ("soft", "hard"):
             return f"LIFNode has no reset {spec.reset!r}"
-        if spec.surrogate not in ("superspike", "atan", "sigmoid") or spec.max_spikes > 1:
-            return "offered here with the surrogates superspike, atan and sigmoid, one spike a step"
-        if spec.surrogate == "superspike" and spec.slope != 1:
-            return "SuperSpike(alpha) scales the height with the slope; only slope 1 is the same"
-        if not parallel and spec.decay == 1:
-            return "LIFNode always leaks (IFNode is another neuron)"
+        if spec.max_spikes > 1:
+            return "SpikingJelly's neurons fire once a step"
+        if spec.surrogate in ("superspike", "triangle") and spec.slope != 1:
+            return "SuperSpike and PiecewiseQuadratic scale the height with the slope; only slope 1 is the same"
+        if spec.decay == 1 and case.construction in ("parametric", "sliding-psn"):
+            return "ParametricLIFNode always leaks" if not parallel else "SlidingPSN is offered here with a leak"
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
 
     def program(self, case: Case, network: Network):
@@ -59,7 +60,6 @@ class SpikingJelly(TorchAdapter):
 
         if construction == "sliding-psn":
             return sliding_psn(spec, self.time_steps, self.surrogate(spec))
-        tau = 1 / (1 - spec.decay)
         alike = {
             "decay_input": False,
             "v_threshold": float(spec.threshold),
@@ -68,8 +68,12 @@ class SpikingJelly(TorchAdapter):
             "surrogate_function": self.surrogate(spec),
         }
         if construction != "parametric":
-            return self.loop(neuron.LIFNode(tau, step_mode="s" if construction == "single-step" else "m", **alike))
-        node = neuron.ParametricLIFNode(tau, step_mode="m", **alike)
+            alike["step_mode"] = "s" if construction == "single-step" else "m"
+            if spec.decay == 1:
+                del alike["decay_input"]
+                return self.loop(neuron.IFNode(**alike))
+            return self.loop(neuron.LIFNode(1 / (1 - spec.decay), **alike))
+        node = neuron.ParametricLIFNode(1 / (1 - spec.decay), step_mode="m", **alike)
         node.w.requires_grad_(False)
         return self.loop(node)
 
@@ -81,6 +85,10 @@ class SpikingJelly(TorchAdapter):
             "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
             "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
+            "triangle": lambda: surrogate.PiecewiseQuadratic(alpha=spec.slope),
+            "rectangle": lambda: surrogate.Rect(alpha=spec.slope),
+            "exponential": lambda: surrogate.PiecewiseExp(alpha=spec.slope),
+            "straight-through": lambda: surrogate.DeterministicPass(),
         }[spec.surrogate]()
 
     def loop(self, node):

@@ -7,6 +7,8 @@
                  spikes one step late. So it is given one step of no current more, and its first answer is dropped.
 """
 
+from snnbench.kernels.surrogates import derivative
+
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import reset
@@ -29,8 +31,8 @@ class Spyx(JaxAdapter):
             }[case.construction]
         if case.construction == "lif" and spec.detach_reset:
             return "nn.LIF's reset is never detached"
-        if spec.surrogate != "superspike" or spec.max_spikes > 1:
-            return "offered here with the surrogate superspike, one spike a step"
+        if spec.max_spikes > 1:
+            return "Spyx's neurons fire once a step"
         return None
 
     def neuron(self, spec, features):
@@ -73,8 +75,15 @@ class Spyx(JaxAdapter):
 
 
 def made(kind, spec, features):
+    """A neuron with Spyx's surrogate for σ' of `spec`, one that it lets users write where it has none."""
+    import jax.numpy as jnp
     import spyx
     from flax import nnx
 
-    spike = spyx.axn.superspike(k=spec.slope)
+    own = {
+        "superspike": lambda: spyx.axn.superspike(k=spec.slope),
+        "triangle": lambda: spyx.axn.triangular(k=spec.slope),
+        "rectangle": lambda: spyx.axn.boxcar(width=1 / spec.slope, height=spec.slope),
+    }
+    spike = own[spec.surrogate]() if spec.surrogate in own else spyx.axn.custom(derivative(spec, jnp))
     return kind(features, beta=spec.decay, threshold=spec.threshold, activation=spike, rngs=nnx.Rngs(0))

@@ -10,12 +10,17 @@ from snnbench.kernels.spec import NeuronSpec
 
 PHASES = ("forward", "backward", "step", "inference")
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
-INPUTS = ("spikes", "dense")
+INPUTS = ("spikes", "dense", "images", "rate", "events")
+SPIKES = ("spikes", "rate", "events")
+"""Inputs that are 0 or 1."""
 
-NETWORK_AXES = ("layers", "neurons", "bias")
+NETWORK_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm")
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
 
-SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L"}
+ABSENT: Any = None
+"""In a field that the case's workload does not have."""
+
+SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L", "width": "W", "image": "I", "classes": "K"}
 """Fields that are counts, each with its letter: along them a case only gets bigger."""
 
 
@@ -37,9 +42,10 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, neurons). `as_dict` is the
-    canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does not have. So a field
-    that is added here later, with the default None, leaves every earlier id as it is."""
+    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the channels
+    of a network's first stage, `image` the pixels of a side. `as_dict` is the canonical form, on which ids rest: all fields but
+    those that are None, as axes are that the workload does not have. So a field that is added here later, with the default None,
+    leaves every earlier id as it is."""
 
     framework: str
     construction: str = "default"
@@ -56,6 +62,10 @@ class Case:
     bias: bool = True
     input_grad: bool = True
     seed: int = 0
+    width: int = ABSENT
+    image: int = ABSENT
+    classes: int = ABSENT
+    norm: bool = ABSENT
 
     @property
     def framework_variant(self) -> str:

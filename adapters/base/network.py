@@ -47,6 +47,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
+LAYERS = ("linear", "conv", "max_pool", "avg_pool")
+"""Kinds of nodes that compute every time step alike and by itself."""
+
 Shape = tuple[int, ...]
 
 

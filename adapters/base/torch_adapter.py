@@ -11,7 +11,7 @@ from snnbench.kernels.spec import NeuronSpec
 from .case import Case
 from .contract import Adapter, Program, Unsupported
 from .modes import COMPILE_MODES
-from .network import Network
+from .network import LAYERS, Network
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +28,9 @@ class TorchAdapter(Adapter):
     time in Python returns a `TimeLoop`: then long sequences are compiled in chunks, and a linear layer fits inside the loop,
     in front of the neuron (construction `stepwise`) or from its spikes back to it (a recurrent neuron).
 
+    `default` computes layers without a state once over all time steps, `vanilla` once for each, norms excepted: their statistics
+    are over all steps.
+
     Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`, its modes of these names,
     on CUDA devices; `graph`, a CUDA graph of every phase.
 
@@ -40,7 +43,7 @@ class TorchAdapter(Adapter):
     """
 
     requires: tuple[str, ...] = ("torch",)
-    constructions: tuple[str, ...] = ("default", "stepwise")
+    constructions: tuple[str, ...] = ("default", "stepwise", "vanilla")
     linear_constructions: tuple[str, ...] = ("stepwise",)
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
@@ -70,6 +73,8 @@ class TorchAdapter(Adapter):
         Override it where layers know of each other, or where a framework has a module for another run of nodes.
         """
         made: dict[tuple[str, ...], torch.nn.Module] = {}
+        if case.construction == "vanilla":
+            return made
         for linear, neuron in network.neurons_behind("linear"):
             options, (inputs,) = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
             sizes = inputs, options["outputs"], options["bias"]
@@ -105,6 +110,8 @@ class TorchAdapter(Adapter):
         if reason := super().refuses(case, network):
             return reason
         on_cpu, compiled = case.device == "cpu", case.mode in COMPILE_MODES
+        if case.construction == "vanilla" and not any(node.kind in LAYERS for node in network.nodes):
+            return "vanilla calls layers once for each step, and this network has none"
         if case.mode == "graph" and on_cpu:
             return "mode graph is a CUDA graph, which needs a CUDA device"
         if compiled and case.mode != "compile" and on_cpu:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .case import Case
 from .contract import Unsupported
-from .network import INPUT, Network, Node, Shape
+from .network import INPUT, LAYERS, Network, Node, Shape
 from .time_loop import State, TimeLoop
 
 Kind = TypeVar("Kind", bound=nn.Module)
@@ -53,6 +53,17 @@ class Merged(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+
+
+class EachStep(nn.Module):
+    """A layer (B, *features) → (B, *features'), once for each time step: (T, B, *features) → (T, B, *features')."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([self.layer(step) for step in x.unbind(0)])
 
 
 class Operation(nn.Module):
@@ -160,7 +171,7 @@ class TorchNetwork(nn.Module):
 
     def _weight_and_bias(self, part: Part) -> tuple[nn.Parameter, nn.Parameter | None]:
         """Where the adapter says that they are; of a layer that we built, the layer's own."""
-        module = part.module.layer if isinstance(part.module, Merged) else part.module
+        module = part.module.layer if isinstance(part.module, Merged | EachStep) else part.module
         if isinstance(module, LinearNeuron):
             module = module.linear
         if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
@@ -197,7 +208,10 @@ class TorchNetwork(nn.Module):
     def _module(self, node: Node, case: Case) -> nn.Module:
         features = self.network.shapes[node.inputs[0]]
         if node.kind != "neuron":
-            return MODULES[node.kind](node.options, features)
+            module = MODULES[node.kind](node.options, features)
+            if case.construction != "vanilla" or node.kind not in LAYERS:
+                return module
+            return EachStep(module.layer if isinstance(module, Merged) else module)
         neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import INPUTS, Case
 from snnbench.kernels.spec import NEURONS
 
 from .. import units
@@ -32,12 +32,16 @@ def check(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")] = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
-    workload: Annotated[str, typer.Option(help=f"{' or '.join(WORKLOADS)}.")] = "linear-lif",
-    input: Annotated[str, typer.Option(help="spikes or dense.")] = "spikes",
+    workload: Annotated[str, typer.Option(help=f"{', '.join(WORKLOADS)}.")] = "linear-lif",
+    input: Annotated[str, typer.Option(help=f"{', '.join(INPUTS)}.")] = "spikes",
     layers: Annotated[int, typer.Option(min=1)] = 1,
     neurons: Annotated[int, typer.Option(min=1)] = 256,
     time_steps: Annotated[int, typer.Option(min=1)] = 50,
     batch: Annotated[int, typer.Option(min=1)] = 16,
+    width: Annotated[int, typer.Option(min=1, help="Channels of a network's first stage.")] = 16,
+    image: Annotated[int, typer.Option(min=1, help="Pixels of a side.")] = 32,
+    classes: Annotated[int, typer.Option(min=1)] = 10,
+    norm: Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")] = True,
     bias: bool = True,
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: Adapters = [],
@@ -52,7 +56,8 @@ def check(
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}") from None
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    point = Case("", device=device, workload=workload, input=input, bias=bias, **sizes)
+    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm}
+    point = Case("", device=device, workload=workload, input=input, bias=bias, **sizes, **network)
     points = points_to_check(point, neuron or list(NEURONS), precision)
     cases, left_out = plan_check(names or [], points, adapter)
     tell_left_out(left_out)

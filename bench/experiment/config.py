@@ -59,6 +59,10 @@ class Grid(_Table):
     input: list[Input] = Field(["spikes"], min_length=1)
     bias: list[Flag] = Field([True], min_length=1)
     input_grad: list[Flag] = Field([True], min_length=1)
+    width: list[Count] = Field([16], min_length=1, description="channels of a network's first stage")
+    image: list[Count] = Field([32], min_length=1, description="pixels of a side")
+    classes: list[Count] = Field([10], min_length=1)
+    norm: list[Flag] = Field([True], min_length=1, description="batch norms in networks that have a choice")
 
 
 def _with_step(phases: list[str]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import SPIKES, Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
 
@@ -177,7 +177,9 @@ def _kept(case: Case, network: Network, nonzero: Mapping[str, float]) -> float:
         return 0.0
     if first.kind == "neuron":
         return _short(case) * nonzero.get(INPUT, 0.0) if _surrogate(first) in DEPENDS_ON_POTENTIAL else 0.0
-    return EVENT if case.input == "spikes" else _short(case)
+    if case.input == "images":
+        return _short(case) / case.time_steps  # every step has the same
+    return EVENT if case.input in SPIKES else _short(case)
 
 
 def border_sizes(case: Case, network: Network) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from .rounding import round_to
 NUMBERS = 2
 """Counted up when the numbers of a case become others, so that no file of an earlier version is taken for them."""
 
-INPUT_RATE = 0.3
+INPUT_RATES = {"spikes": 0.3, "events": 0.03}
 
 # Streams of random numbers, so that e.g. another batch size leaves the weights alone.
 WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
@@ -161,14 +161,21 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
 
 
 def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
-    """Bernoulli(0.3) spikes or U(0,1) numbers; for a neuron Gaussian currents, at Bernoulli(0.3) events if `spikes`."""
+    """`spikes` are Bernoulli(0.3), `events` Bernoulli(0.03) as from event cameras, `rate` Bernoulli with a probability U(0,1) of
+    each pixel; `dense` are U(0,1), `images` N(0,1) and the same at every step. For a neuron currents are Gaussian, 0 where there
+    is no spike."""
     random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
+    if case.input == "images":
+        return np.repeat(random.standard_normal((1, *shape[1:]), dtype=np.float32), case.time_steps, axis=0)
     dense = random.random(shape, dtype=np.float32)
-    events = (dense < INPUT_RATE).astype(np.float32)
+    if case.input == "rate":
+        given = (dense < random.random((1, *shape[1:]), dtype=np.float32)).astype(np.float32)
+    else:
+        given = dense if case.input == "dense" else (dense < INPUT_RATES[case.input]).astype(np.float32)
     if any(node.kind == "neuron" for node in network.readers[INPUT]):
         currents = random.standard_normal(shape, dtype=np.float32)
-        return currents * events if case.input == "spikes" else currents
-    return events if case.input == "spikes" else dense
+        return currents if case.input == "dense" else currents * given
+    return given
 
 
 def _random(case: Case, stream: int, layer: int = 0) -> np.random.Generator:

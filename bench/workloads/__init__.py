@@ -2,11 +2,22 @@
 
 from snnbench.adapters.base.case import Case
 
+from .alexnet import alexnet
+from .cifar import cifar_large, cifar_medium, cifar_small
+from .conv_lif import conv_lif
 from .lif import lif
 from .linear_lif import linear_lif, one_layer
+from .mnist_mlp import mnist_mlp
+from .recurrent_lif import recurrent_lif
+from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .workload import Workload
 
-WORKLOADS: dict[str, Workload] = {each.name: each for each in (linear_lif, lif)}
+LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
+NETWORKS = (
+    *(mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
+    *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
+)
+WORKLOADS: dict[str, Workload] = {each.name: each for each in (*LAYERS, *NETWORKS)}
 """Every workload by its name."""
 
 

@@ -16,7 +16,7 @@ class Workload:
 
     `network` builds the network of a case, and `axes` are the fields of the case that it depends on. `fixed` are fields that
     have one value in every case of this workload. `small` are the odd sizes at which every proof begins, time steps and batch
-    among them; `most` are the largest sizes at which a network of several neurons is proved.
+    among them.
     """
 
     name: str

@@ -1,0 +1,70 @@
+"""Writes down a network node by node, so that the function of a workload reads like the paper's figure."""
+
+from typing import Any
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import INPUT, Network, Node, Shape
+
+
+class Builder:
+    """Every method adds a node behind the last one, or behind the node `after`, and gives its name: the kind and a number.
+
+    net = Builder(case, (3, 32, 32))
+    net.conv(16, bias=False)
+    net.norm()
+    net.neuron()
+    net.network  # of conv1, norm1, neuron1
+    """
+
+    def __init__(self, case: Case, features: Shape):
+        self.spec, self.features, self.nodes, self.last = case.neuron, features, list[Node](), INPUT
+
+    @property
+    def network(self) -> Network:
+        """What was added so far. Raises ValueError as `Network` does."""
+        return Network(self.features, tuple(self.nodes))
+
+    def conv(self, outputs: int, kernel: int = 3, stride: int = 1, bias: bool = False, after: str | None = None) -> str:
+        """Padded so that a stride of 1 keeps an odd kernel's (H, W)."""
+        options = {"outputs": outputs, "kernel": kernel, "stride": stride, "padding": kernel // 2, "bias": bias}
+        return self._add("conv", after, **options)
+
+    def linear(self, outputs: int, bias: bool = True) -> str:
+        return self._add("linear", None, outputs=outputs, bias=bias)
+
+    def norm(self) -> str:
+        return self._add("norm", None)
+
+    def neuron(self, recurrent: bool = False) -> str:
+        """Of the case's neurons, as many as there are features."""
+        return self._add("neuron", None, neuron=self.spec, recurrent=recurrent)
+
+    def max_pool(self, kernel: int, stride: int, padding: int) -> str:
+        return self._add("max_pool", None, kernel=kernel, stride=stride, padding=padding)
+
+    def mean_of_image(self) -> str:
+        """The mean over all of (H, W), which must be equal, and a flatten: (C, H, W) → (C,)."""
+        side = self.network.shapes[self.last][1]
+        self._add("avg_pool", None, kernel=side, stride=side)
+        return self.flatten()
+
+    def flatten(self) -> str:
+        return self._add("flatten", None)
+
+    def mean_time(self) -> str:
+        return self._add("mean_time", None)
+
+    def add(self, other: str) -> str:
+        """The sum of the last node and `other`."""
+        return self._append(Node(self._name("add"), "add", (self.last, other)))
+
+    def _add(self, kind: str, after: str | None, **options: Any) -> str:
+        return self._append(Node(self._name(kind), kind, (after or self.last,), options))
+
+    def _append(self, node: Node) -> str:
+        self.nodes.append(node)
+        self.last = node.name
+        return node.name
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}{1 + sum(node.kind == kind for node in self.nodes)}"

@@ -1,0 +1,22 @@
+"""`mnist-mlp`: 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128 and 25 steps."""
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import Network
+
+from .builder import Builder
+from .workload import workload
+
+
+@workload(
+    "mnist-mlp",
+    axes=("neurons", "image", "classes"),
+    small={"time_steps": 25, "batch": 3, "neurons": 97, "image": 9, "classes": 7},
+)
+def mnist_mlp(case: Case) -> Network:
+    """Two layers of a linear map and neurons: image² inputs, `neurons` hidden, a neuron a class."""
+    net = Builder(case, (case.image * case.image,))
+    net.linear(case.neurons)
+    net.neuron()
+    net.linear(case.classes)
+    net.neuron()
+    return net.network

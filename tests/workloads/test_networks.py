@@ -1,0 +1,106 @@
+"""The named networks: their sizes are those of the papers, and every framework computes them."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.expected import HERE, adapter_of, case_of, on_jax
+from support.proofs import proof_of, refusal_of
+
+from snnbench.adapters.base.case import INPUTS, SPIKES, Case
+from snnbench.kernels.spec import NeuronSpec
+from snnbench.proof.problem import draw_input
+from snnbench.workloads import NETWORKS, WORKLOADS, workload_of
+
+WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
+"""The neuron that most frameworks have."""
+PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as torchvision counts of theirs
+    "cifar-small": (10.40, 5),
+    "cifar-medium": (13.65, 9),
+    "cifar-large": (16.60, 11),
+    "alexnet": (75.59, 9),
+    "spiking-resnet18": (11.69, 17),
+    "spiking-resnet34": (21.80, 33),
+    "spiking-resnet50": (25.56, 49),
+    "sew-resnet18": (11.69, 20),
+    "resnet34": (21.80, 33),
+    "mnist-mlp": (0.80, 2),
+}
+TORCH = ("torch", "snntorch", "spikingjelly", "norse", "sinabs", "fused")
+
+
+def sized(workload, **changes):
+    """A case of a network at its small odd sizes, in the common neuron."""
+    case = Case("torch", workload=workload, neuron=WIDEST, width=8, image=16, classes=10, norm=True, neurons=97)
+    return workload_of(case).small_case(workload_of(case).canonical(case), **changes)
+
+
+def case_for(name, workload, neuron):
+    framework, _, construction = name.partition(":")
+    own = case_of(framework, neuron)
+    values = {**vars(sized(workload)), "framework": framework, "neuron": own.neuron}
+    return Case(**{**values, "construction": construction or own.construction})
+
+
+@pytest.mark.parametrize("workload", PUBLISHED)
+def test_at_the_published_sizes_a_network_has_the_published_parameters(workload):
+    width, image, classes = (128, 32, 10) if "cifar" in workload else (64, 28 if "mnist" in workload else 224, 1000)
+    classes = 10 if "mnist" in workload else classes
+    case = Case("torch", workload=workload, width=width, image=image, classes=classes, norm=True, neurons=1000)
+    network = workload_of(case).network(workload_of(case).canonical(case))
+    count = sum(math.prod(shape) for shapes in network.parameters.values() for shape in shapes.values())
+    assert (round(count / 1e6, 2), len(network.neurons)) == PUBLISHED[workload]
+    assert network.shapes[network.output.name] == (classes,)
+
+
+def test_every_network_is_listed_once():
+    assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len({*WORKLOADS})
+
+
+def representatives(name):
+    """Of the full matrix, these are in `make test`."""
+    quick = {
+        "torch": ["cifar-small", "sew-resnet18"],
+        "fused": ["mnist-mlp"],
+        "torch:vanilla": ["cifar-small"],
+        "jax": ["conv-lif"],
+    }
+    return quick.get(name, [])
+
+
+MATRIX = [
+    pytest.param(name, workload, marks=() if workload in representatives(name) else pytest.mark.slow)
+    for name in [*TORCH, *(f"{each}:vanilla" for each in TORCH), *(each for each in HERE if on_jax(each)), "rockpool"]
+    for workload in WORKLOADS
+    if workload not in ("linear-lif", "lif")
+]
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("name", "workload"), MATRIX)
+def test_a_named_network_is_proved(name, workload):
+    neuron = "soft" if "rockpool" in name else WIDEST
+    case, adapter = case_for(name, workload, neuron), adapter_of(name.partition(":")[0])
+    if workload == "recurrent-lif" and not HERE[name.partition(":")[0]].get("recurrent"):
+        reason = refusal_of(adapter, case)
+        assert reason is None or "recurrent" in reason
+        return
+    assert refusal_of(adapter, case) is None
+    proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("input", INPUTS)
+def test_a_network_is_proved_on_every_kind_of_input(input):
+    case = replace(sized("conv-lif"), input=input)
+    proof = proof_of(adapter_of("torch"), case)
+    assert proof.passed, proof.reason
+
+
+def test_images_are_the_same_at_every_step_and_events_are_few():
+    case = sized("conv-lif")
+    inputs = {kind: draw_input(replace(case, input=kind), workload_of(case).network(case), 2) for kind in INPUTS}
+    assert np.ptp(inputs["images"], axis=0).max() == 0
+    assert 0.02 < inputs["events"].mean() < 0.04 and 0.45 < inputs["rate"].mean() < 0.55
+    assert {tuple(np.unique(inputs[kind])) for kind in SPIKES} == {(0.0, 1.0)}
