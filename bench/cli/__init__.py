@@ -37,13 +37,19 @@ def main() -> None:
 
 
 class _Left(io.FileIO):
-    """A stream whose reader may leave, as `head` does, which has read enough: that is no error."""
+    """A stream whose reader may leave, as `head` does, which has read enough: that is no error. Any other is told once, and what
+    comes later is dropped."""
+
+    failed = False
 
     def write(self, data: Any) -> int:
         try:
-            return super().write(data) or 0
+            return len(data) if self.failed else super().write(data) or 0
         except BrokenPipeError:
             return len(data)
+        except OSError as error:
+            self.failed, error.filename = True, "standard output"
+            raise
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -66,7 +72,10 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
         from .app import app
 
         imported()
-        app(arguments, prog_name="snnbench")
+        try:
+            app(arguments, prog_name="snnbench")
+        finally:
+            sys.stdout.flush()  # a full disk is an error like any other
     except KeyboardInterrupt:
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

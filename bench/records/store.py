@@ -11,7 +11,7 @@ from zlib import crc32
 
 from pydantic import TypeAdapter
 
-from ..files import exclusive, own_folder, write_atomically
+from ..files import exclusive, naming, own_folder, write_atomically
 from ..mistakes import ConfigError
 from ..schema import WRITTEN, CaseId, Environment, Text, read_as
 from ..texts import anonymous, clean
@@ -129,7 +129,9 @@ class ResultFolder:
         """Write records of other folders, byte for byte as their files have them, into this one, which has none yet."""
         self.records.mkdir()
         for record, path in records:
-            self.record_path(record.case_id, record.block, record.done_key).write_bytes(path.read_bytes())
+            copy = self.record_path(record.case_id, record.block, record.done_key)
+            with naming(copy):
+                copy.write_bytes(path.read_bytes())
         os.sync()
         self._contents = {self.record_path(one.case_id, one.block, one.done_key): one for one, _ in records}
 

@@ -63,10 +63,10 @@ class Serving:
         """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
         try:
             return {"answer": encode(answer_of(program, result, phase in ("backward", "step")), self.folder)}
-        except Exception as error:
+        except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 
-    def _raised(self, error: Exception) -> list[str]:
+    def _raised(self, error: BaseException) -> list[str]:
         """Kind and text of an error, for the judge."""
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
@@ -85,7 +85,7 @@ class Serving:
             if method in KEPT:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
-        except Exception as error:
+        except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment of a command: exit code 130, one line, no traceback."""
+"""Ctrl-C and SIGTERM at any moment of a command: exit code 130, one line, no traceback. A full standard output likewise."""
 
 import signal
 import subprocess
@@ -45,6 +45,13 @@ def test_while_the_command_is_imported(module, sent):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_when_it_has_ended(sent):
     assert ended(AT_EXIT, "", sent) == (130, "snnbench: interrupted\n")
+
+
+def test_a_full_disk_behind_standard_output_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", "import sys" + COMMAND]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "snnbench: No space left on device: standard output; make room there\n")
 
 
 def test_what_a_shell_starts_in_the_background_goes_on():

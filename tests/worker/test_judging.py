@@ -140,3 +140,14 @@ def test_the_judge_imports_no_adapter():
     ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
     ours = [name for name in json.loads(ended.stdout) if name.startswith("snnbench.adapters.")]
     assert {name.split(".")[2] for name in ours} == {"base"}
+
+
+@pytest.mark.parametrize("leaving", [SystemExit, KeyboardInterrupt, BaseException])
+def test_an_adapter_that_wants_to_leave_is_told_of_by_name(tmp_path, leaving):
+    class Leaves:
+        def prepare(self, case):
+            raise leaving("plain")
+
+    serving = Serving(None, tmp_path, f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
+    order = {"call": ["adapter", "prepare", "0"], "arguments": [None], "dropped": []}
+    assert serving._carried_out(order, {"adapter": Leaves()}) == {"raised": [leaving.__name__, "plain"]}
