@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from .texts import anonymous
+
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
 DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
 LARGEST_SEED = (1 << 63) - 1
@@ -75,4 +77,4 @@ def shown(value: Any) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # Python writes no integer of more than 4,300 digits, and nothing too deep
         return f"{'an integer' if isinstance(value, int) else 'a value'} too long to show"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 60 else anonymous(text)[:57] + "..."

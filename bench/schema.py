@@ -14,7 +14,7 @@ from snnbench.adapters.base.case import PHASES
 
 from .mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
 from .status import PARTS, STATUSES
-from .texts import anonymous, clean
+from .texts import anonymous, clean, cut
 
 if TYPE_CHECKING:
     Status = str
@@ -41,7 +41,7 @@ def _harmless(value: Any, given: ValidationInfo) -> Any:
     if not isinstance(value, str):
         return value
     text = value if value.isascii() and value.isprintable() else clean(value)
-    return (anonymous(text) if given.context is WRITTEN else text)[:LONGEST_TEXT]
+    return cut(anonymous(text) if given.context is WRITTEN else text, LONGEST_TEXT)
 
 
 Text = Annotated[str, Field(strict=True), BeforeValidator(_harmless)]
@@ -78,7 +78,7 @@ def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
 def fault(error: ValidationError) -> str:
     """The first of pydantic's errors in words, cut where they are long."""
     first = error.errors(include_url=False)[0]
-    place, kind = ".".join(map(str, first["loc"]))[:100], first["type"]
+    place, kind = anonymous(".".join(map(str, first["loc"])))[:100], first["type"]
     if kind in ("dict_type", "model_type") and not place:
         return "it must be an object, in braces"
     if kind in ("json_invalid", "value_error") or not place:
@@ -87,7 +87,7 @@ def fault(error: ValidationError) -> str:
         text = f"{place} is {'missing' if kind == 'missing' else 'unknown'}"
     else:
         text = f"{place} = {shown(first['input'])}: {wanted(dict(first))}"
-    return str(clean(text))[:300]
+    return str(anonymous(clean(text)))[:300]
 
 
 def read_as(kind: TypeAdapter[Kind], path: Path) -> Kind:

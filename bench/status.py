@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from snnbench.adapters.base.case import PHASES
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 
+from .texts import cut
+
 STATUSES = (
     "ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout", "interrupted",
     "env_error", "import_error", "build_error", "crash", "error", "implausible", "check_failed",
@@ -70,4 +72,4 @@ def memory_status(text: str, device: str = "") -> str | None:
 def in_words(error: BaseException) -> str:
     """An exception in one line: its type and its text, at most 2000 characters of both."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:2000] if text else type(error).__name__
+    return cut(f"{type(error).__name__}: {text}", 2000) if text else type(error).__name__

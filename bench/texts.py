@@ -16,6 +16,9 @@ STEERING = re.compile(
 """Sequences that terminals obey, control characters but tab and line feed, what turns the direction of writing or is not seen,
 and halves of characters, which no file can hold."""
 
+SHOWN = 1200, 700
+"""Characters of a message of which the beginning and the end are shown."""
+
 NAME_NOBODY = """root user users admin guest nobody default runner build builder test tester ubuntu debian fedora docker vagrant
 jovyan cpu gpu cuda torch jax numpy native process events error crash proof import memory step forward backward inference"""
 """Accounts that say nothing of a person, and words of which records are made."""
@@ -34,6 +37,22 @@ def anonymous(value: Any) -> Any:
     """`value`, of JSON, with `~` for the user's home folder and USER for the user's name in all its texts, keys included."""
     homes, names = _of(os.environ.get("HOME", ""), *(os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")))
     return _every_text(value, lambda text: names.sub("USER", homes.sub("~", text)))
+
+
+def cut(text: str, first: int, last: int = 0) -> str:
+    """A text without its end, or middle, where it has more than `first` and `last` characters. No part of the user's names, which
+    nobody could know later, is left: they are replaced before, and a path that would be cut goes: it may be of another system.
+
+    >>> cut("FileNotFoundError: /data/alice/spikes.npy", 30)
+    'FileNotFoundError: …'
+    """
+    if len(text) > first + last:
+        text = anonymous(text)
+    if len(text) <= first + last:
+        return text
+    start, end = text[: first - 1], re.sub(r"\A\S+", "", text[len(text) - last :])
+    word = start[max(start.rfind(" "), start.rfind("\n")) + 1 :]
+    return f"{start.removesuffix(word) if '/' in word else start}…{end}"
 
 
 def _every_text(value: Any, change: Callable[[str], str]) -> Any:

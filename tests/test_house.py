@@ -11,8 +11,8 @@ from support.paths import ROOT
 
 # Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
 FLOORS = [
-    {"kernels"},
-    {"adapters", "stats", "units", "files", "cores", "mistakes", "texts"},
+    {"kernels", "texts"},
+    {"adapters", "stats", "units", "files", "cores", "mistakes"},
     {"status", "data", "machine", "measure", "workloads"},
     {"proof", "experiment", "schema"},
     {"records", "worker", "executors"},
@@ -24,7 +24,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
 IN_WORKERS = {"worker", "proof", "measure", "workloads"}
-OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "status", "stats", "cores"} | IN_WORKERS
+OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "status", "stats", "cores", "texts"} | IN_WORKERS
 """What of this project a worker's rooms may import; folders with all that is in them."""
 
 PLAIN = {"kernels.spec", "kernels.surrogates"}

@@ -3,10 +3,11 @@
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from snnbench.texts import anonymous, clean
+from snnbench.status import in_words
+from snnbench.texts import anonymous, clean, cut
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,30 @@ def test_a_home_behind_a_link_is_known_by_both_names(monkeypatch, tmp_path):
     (tmp_path / "link").symlink_to("real")
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     assert anonymous([f"{tmp_path}/link/a", f"{tmp_path}/real/a"]) == ["~/a", "~/a"]
+
+
+@given(before=st.integers(0, 300), many=st.integers(1, 40), first=st.integers(1, 300), last=st.integers(0, 300))
+def test_a_cut_text_keeps_no_part_of_a_name(before, many, first, last):
+    """Neither of the home of this process, nor of a path of another system."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SOMEBODY.items():
+            patch.setenv(name, value)
+        whole = "x " * before + "/home/alice/mine.py by alice, /srv/carol/theirs.py " * many + "y " * 50
+        assume(len(whole) > first + last)
+        text = cut(whole, first, last)
+    assert len(text) <= first + last
+    start, _, end = text.partition("…")
+    whole = {"x", "y", "by", "~/mine.py", "USER,", "/srv/carol/theirs.py"}
+    assert set(end.split()) <= whole and {word for word in start.split() if "/" in word} <= whole
+
+
+def test_what_is_cut_says_so_and_what_is_short_stays():
+    assert cut("0123456789", 6) == "01234…"
+    assert cut("01234 5 6789", 4, 6) == "012… 6789"
+    assert cut("0123456789", 10) == cut("0123456789", 6, 4) == "0123456789"
+
+
+def test_the_reason_of_an_exception_keeps_no_part_of_a_name(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/alice")
+    for length in range(1930, 2000):
+        assert "/ho" not in in_words(ValueError("x" * length + " /home/alice/secret/file.py" + " more" * 99))

@@ -66,7 +66,7 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
     A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
     """
     from ..mistakes import ConfigError
-    from ..texts import clean
+    from ..texts import SHOWN, clean, cut
 
     try:
         from .app import app
@@ -80,10 +80,10 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except ConfigError as error:
-        text = clean(f"snnbench: {error}")
-        print(text if len(text) <= 2000 else f"{text[:1200]} ... {text[-700:]}", file=sys.stderr)
+        print(cut(clean(f"snnbench: {error}"), *SHOWN), file=sys.stderr)
         sys.exit(USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        print(clean(f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}"), file=sys.stderr)
+        text = clean(f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}")
+        print(cut(text, *SHOWN), file=sys.stderr)
         sys.exit(USAGE if error.errno == errno.ENAMETOOLONG else INTERNAL)

@@ -1,14 +1,42 @@
 """Collects the verbs into one command."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
+from ..texts import SHOWN, clean, cut
 from . import adapters, check, compare, doctor, env, init, merge, plan, report, run
+
+
+class _Group(TyperGroup):
+    """What the parser says of mistakes is harmless and short, as what we say."""
+
+    def make_context(self, *arguments: Any, **values: Any) -> Any:
+        with _short():
+            return super().make_context(*arguments, **values)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _short():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _short() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = cut(clean(message), *SHOWN)  # type: ignore[attr-defined]
+        raise
+
 
 app = typer.Typer(
     name="snnbench",
+    cls=_Group,
     help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
     epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed or implausible time, "
     "5 worse than the baseline, 6 nothing measured or comparable, 7 ambiguous or unsure, 130 interrupted. "

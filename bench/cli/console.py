@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..texts import clean
+from ..texts import SHOWN, clean, cut
 
 WIDTH_WITHOUT_TERMINAL = 140
 
@@ -31,7 +31,7 @@ def _console(stream: TextIO) -> Console:
 
 def say(sentence: str) -> None:
     """A sentence for the user, on one line of stderr."""
-    messages().print(escape(clean(f"snnbench: {sentence}")), soft_wrap=True)
+    messages().print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
 
 
 def print_json(document: Any) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from snnbench.adapters.base.fingerprint import HERE, files_of
 
+from ..texts import cut
+
 LONGEST = 4000
 """Characters of a traceback; of a longer one the middle is left out."""
 
@@ -20,4 +22,4 @@ def from_author(error: BaseException, reference: str) -> str | None:
         return None
     lines = traceback.TracebackException(type(error), error, frames, compact=True).format(chain=False)
     text = "".join(line for line in lines if not line.startswith("Traceback (most")).rstrip()
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
+    return cut(text, LONGEST // 2, LONGEST // 2)

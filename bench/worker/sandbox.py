@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..texts import cut
+
 ATTEMPTS: list[str] = []
 """The forbidden things that were tried in this process, also where the refusal was caught."""
 
@@ -55,7 +57,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system") and not _is_compiler(arguments[0]):
         words = _words(arguments)
         if any(Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.") for word in words):
-            _forbid(f"a package installation ({' '.join(words)[:200]})")
+            _forbid(f"a package installation ({cut(' '.join(words), 200)})")
 
 
 def _is_compiler(program: object) -> bool:

@@ -10,6 +10,7 @@ from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
 from snnbench.adapters.base.result import READING, Answer
 
+from ..texts import cut
 from ..workloads import workload_of
 from .author import from_author
 from .channel import Channel
@@ -70,7 +71,7 @@ class Serving:
         """Kind and text of an error, for the judge."""
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
-        return [next(contract, type(error)).__name__, str(error)[:LONGEST_TEXT]]
+        return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
         """The result of a call as JSON, or the kind and the text of what it raised."""

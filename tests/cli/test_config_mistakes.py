@@ -42,6 +42,14 @@ def test_a_missing_config_and_a_missing_option(snnbench):
     assert snnbench("rum").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "line", [["plan", "x" * 100_000], ["plan", *["/home/x"] * 9999], ["--" + "y" * 100_000], ["z" * 100_000], ["env", "\x1b[31m"]]
+)
+def test_a_long_command_line_is_not_repeated_whole(snnbench, line):
+    ended = snnbench(*line)
+    assert (ended.exit_code, ended.stdout) == (2, "") and len(ended.stderr) < 5000 and "\x1b[31m" not in ended.stderr
+
+
 def test_a_config_named_like_a_way_out_writes_nothing_elsewhere(snnbench):
     config = snnbench.folder / "mine.toml"
     config.write_text('name = "../outside"')

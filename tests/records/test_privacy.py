@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.mutations import places, with_value
+from support.hostile import places, with_value
 from support.synthetic import record
 
 from snnbench.records.record import Record

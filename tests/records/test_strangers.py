@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.mutations import mutated, torn
+from support.hostile import changed_json
 from support.paths import ROOT
 from support.synthetic import blocks
 
@@ -73,9 +73,7 @@ def test_a_spoilt_file_is_refused_or_harmless(tmp_path_factory, kind, seed):
     path, base = real_set(home / "set")[kind], home / "base"
     for one in blocks("jax", 1):
         ResultFolder(base).write_record(one)
-    content = path.read_bytes()
-    spoilt = torn(content, random) if random.random() < 0.2 else json.dumps(mutated(json.loads(content), random)).encode()
-    path.write_bytes(spoilt)
+    path.write_bytes(changed_json(random, json.loads(path.read_bytes())))
     try:
         said = read_everywhere(home / "set", base)
     except ConfigError:

@@ -96,7 +96,7 @@ class Arena:
 def checked(ended: Result, arguments: object) -> Result:
     assert ended.exit_code in DOCUMENTED | {None}, f"{arguments!r}: exit code {ended.exit_code}: {ended.stderr[-2000:]}"
     assert "Traceback" not in ended.stderr, ended.stderr[-4000:]
-    assert len(ended.stderr) < 100_000, f"{arguments!r}: {len(ended.stderr)} letters on stderr"
+    assert len(ended.stderr) <= 20_000, f"{arguments!r}: {len(ended.stderr)} letters on stderr"
     return ended
 
 

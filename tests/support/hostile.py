@@ -1,6 +1,7 @@
-"""What comes from outside and is wrong: JSON trees and texts, changed at random."""
+"""What comes from outside and is wrong: JSON trees and texts, changed at random or in one place."""
 
 import json
+from collections.abc import Iterator
 from copy import deepcopy
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
         False,
         -1,
         0,
+        -0.0,
         1,
         2**63,
         -(2**63) - 1,
@@ -23,6 +25,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
         -0.5,
         1e-320,
         1e300,
+        1e308,
         float("inf"),
         float("-inf"),
         float("nan"),
@@ -32,6 +35,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
         " ",
         "no",
         "1",
+        "-1",
         "NaN",
         "ok",
         "soon",
@@ -41,6 +45,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
         "\x9b31m",
         "\u202etxt",
         "=1+1",
+        "=cmd()",
         "-x",
         "@x",
     ),
@@ -48,12 +53,13 @@ HOSTILE_VALUES: tuple[Any, ...] = (
         "../../victim/x",
         "/../../victim",
         "victim",
+        "/etc/passwd",
         "..",
         "/",
         "~",
         "$HOME",
         "a" * 300,
-        "b" * 20_000,
+        "b" * 100_000,
         "{{ 7*7 }}",
         "<script>",
         "|",
@@ -67,7 +73,8 @@ TOKENS = (
 
 
 def changed_tree(random: Random, tree: Any, times: int = 2) -> Any:
-    """A copy with up to so many changes: a value replaced, taken out, doubled, or put under another name."""
+    """A copy with up to so many changes: a value replaced, also by one of another place, taken out, doubled, or put under another
+    name."""
     tree = {"": deepcopy(tree)}
     for _ in range(random.randint(1, times)):
         _change(random, tree)
@@ -79,14 +86,33 @@ def _change(random: Random, tree: Any) -> None:
     while isinstance(inner := holder[key], dict | list) and inner and random.random() < 0.85:
         holder, key = inner, random.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
     how = random.random()
-    if how < 0.7 or holder is tree:
+    if how < 0.6 or holder is tree:
         holder[key] = deepcopy(random.choice(HOSTILE_VALUES))
+    elif how < 0.7:
+        holder[key] = deepcopy(random.choice([value for _, value in places(tree)]))
     elif how < 0.8:
         del holder[key]
     elif isinstance(holder, list):
         holder.insert(key, holder[key])
     else:
         holder[random.choice(["", "x", "__class__", "\ud800", key + "s"])] = holder[key]
+
+
+def places(document: Any, here: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every place in a document below its root, with the value there."""
+    entries = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    for key, value in entries:
+        yield (*here, key), value
+        yield from places(value, (*here, key))
+
+
+def with_value(document: Any, place: tuple[str | int, ...], value: Any) -> Any:
+    """A copy of the document with another value in one place."""
+    copied = inner = deepcopy(document)
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return copied
 
 
 def changed_text(random: Random, text: bytes) -> bytes:
