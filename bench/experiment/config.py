@@ -140,6 +140,7 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     except ValidationError as error:
         raise ConfigError(_message(path, error)) from None
     _check_excludes(path, experiment)
+    _check_axes(path, experiment.grid)
     # Files of adapters are named relative to the config that names them.
     beside = [check_reference(reference, path.parent, f"{path}: adapters") for reference in experiment.adapters]
     return experiment.model_copy(update={"adapters": beside})
@@ -190,6 +191,15 @@ def _check_excludes(path: Path, experiment: Experiment) -> None:
                 Grid.model_validate({key: listed(value)})
             except ValidationError as error:
                 raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
+
+
+def _check_axes(path: Path, grid: Grid) -> None:
+    """What was written must mean something for a workload of the grid; others ignore it."""
+    for axis in (axis for axis in Grid.model_fields if axis in grid.model_fields_set):
+        values = getattr(grid, axis)
+        if all(WORKLOADS[name].ignores(axis, values) for name in grid.workload):
+            why = f"means nothing for {', '.join(grid.workload)}; leave it out"
+            raise ConfigError(f"{path}: grid.{axis} = {shown(values)}: {why}")
 
 
 def listed(value: Any) -> list[Any]:

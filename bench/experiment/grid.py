@@ -76,7 +76,8 @@ def _matches(case: Case, entry: dict[str, Any]) -> bool:
 
 
 def select(cases: list[Case], expression: str) -> list[Case]:
-    """The cases that match every part of `framework=norse,neurons=2*`, with shell wildcards. Raises ConfigError."""
+    """The cases that match every part of `framework=norse,neurons=2*`, with shell wildcards. A framework is one of its
+    variants, or all of them. Raises ConfigError, also for a part that no case matches."""
     wanted = []
     known = [field.name for field in fields(Case)]
     for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label
@@ -85,10 +86,17 @@ def select(cases: list[Case], expression: str) -> list[Case]:
             advice = f"{'' if key in known else nearest(key, known)} ({', '.join(known)})"
             raise ConfigError(f"--only {expression}: {part.strip()!r} must look like key=value{advice}")
         wanted.append((key, pattern))
-    return [case for case in cases if all(fnmatchcase(_text(getattr(case, key)), pattern) for key, pattern in wanted)]
+    for key, pattern in wanted:
+        texts = dict.fromkeys(text for case in cases for text in _texts(case, key))
+        if texts and not any(fnmatchcase(text, pattern) for text in texts):
+            advice = f"{nearest(pattern, texts)} (there are {', '.join(texts)})"
+            raise ConfigError(f"--only {expression}: no case left: none has {key} = {pattern}{advice}")
+    return [case for case in cases if all(any(fnmatchcase(text, one) for text in _texts(case, key)) for key, one in wanted)]
 
 
-def _text(value: Any) -> str:
+def _texts(case: Case, key: str) -> list[str]:
+    """How the value of a case's field may be written."""
+    value = getattr(case, key)
     if isinstance(value, NeuronSpec | Native):
-        return value.label()
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return [value.label()]
+    return [str(value).lower() if isinstance(value, bool) else str(value)] + [case.framework_variant] * (key == "framework")

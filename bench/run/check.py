@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import INPUTS, PRECISIONS, Case
+from snnbench.adapters.base.case import INPUTS, NETWORK_AXES, PRECISIONS, Case
 
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
 from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
+from ..experiment.config import Grid
 from ..experiment.grid import resolve_framework
 from ..experiment.values import parse_neuron
 from ..mistakes import ConfigError, nearest
@@ -62,6 +63,10 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
                 raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
         if each.device.partition(":")[0] not in ("cpu", "cuda"):
             raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
+    for axis in NETWORK_AXES:
+        value, usual = getattr(point, axis), Grid.model_fields[axis].default
+        if [value] != usual and WORKLOADS[point.workload].ignores(axis, [value]):
+            raise ConfigError(f"--{axis} {value}: means nothing for {point.workload}; leave it out")
     return [workload_of(each).canonical(each) for each in points]
 
 

@@ -1,6 +1,6 @@
 """A named network: a function from a case to its network, and the axes of a case that mean something for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +34,11 @@ class Workload:
         """`case` with what this workload fixes, and None for axes it does not have: no case is measured twice under two names."""
         values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
         return replace(case, **values)
+
+    def ignores(self, axis: str, values: Sequence[Any]) -> bool:
+        """Whether these values of a case's field come to nothing here: the field means nothing, or is always another."""
+        absent = axis in NETWORK_AXES and axis not in self.axes
+        return (absent or axis in self.fixed) and list(values) != [self.fixed.get(axis)]
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
         """`case` at the small odd sizes, with another kind of input."""

@@ -74,6 +74,8 @@ def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench)
         (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
         (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
+        (["torch", "--workload", "lif", "--layers", "3"], ["--layers 3: means nothing for lif; leave it out"]),
+        (["torch", "--no-norm"], ["--norm False: means nothing for linear-lif; leave it out"]),
         (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
         (["torch", "--device", "gpu"], ["--device gpu", "cpu, cuda or cuda:0"]),
         (["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),

@@ -14,7 +14,12 @@ MISTAKES = {
     "not TOML": ("[", [], ["is not TOML"]),
     "wrong --set": ('name = "a"', ["--set", "grid.neurons"], ["--set grid.neurons", "must look like"]),
     "wrong --only": ('name = "a"', ["--only", "framwork=norse"], ["--only framwork=norse", "did you mean 'framework'"]),
-    "empty --only": ('name = "a"', ["--only", "framework=nothing"], ["no case left"]),
+    "empty --only": ('name = "a"', ["--only", "framework=tosch"], ["no case left", "framework = tosch", "did you mean 'torch'"]),
+    "--only of two that never meet": (
+        'name = "a"\nexclude = [{framework = "torch", neurons = 97}]\n[grid]\nframework = ["torch", "norse"]\nneurons = [64, 97]',
+        ["--only", "framework=torch,neurons=97"],
+        ["no case left after exclude and --only"],
+    ),
     "wrong --adapter": ('name = "a"', ["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
 }
 

@@ -76,6 +76,21 @@ MISTAKES = {
     "adapter without class": ('name = "a"\nadapters = ["mine.py"]', ["adapters = 'mine.py'", "'file.py:Class'"]),
     "adapter file is missing": ('name = "a"\nadapters = ["mine.py:Mine"]', ["adapters = 'mine.py:Mine'", "there is no file"]),
     "not TOML": ("name = a", ["is not TOML", "line 1"]),
+    **{
+        f"{axis} of {workload}": (
+            f'name = "a"\n[grid]\nworkload = {json.dumps([workload])}\n{axis} = {json.dumps(values)}',
+            [f"grid.{axis} = {values}: means nothing for {workload}; leave it out"],
+        )
+        for workload, axis, values in (
+            *(
+                ("lif", "layers", [3]),
+                ("lif", "bias", [True]),
+                ("lif", "input_grad", [True, False]),
+                ("linear-lif", "width", [8]),
+            ),
+            *(("linear-lif", "norm", [False]), ("alexnet", "neurons", [64]), ("alexnet", "norm", [False])),
+        )
+    },
 }
 
 
@@ -94,6 +109,12 @@ def test_a_mistake_is_named_with_its_file_key_value_and_what_would_be_right(tmp_
     assert message.startswith(f"{path}: ")
     assert [word for word in words if word not in message] == [], message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("grid", ['workload = ["lif"]\nlayers = [1]', 'workload = ["lif", "linear-lif"]\nlayers = [1, 3]'])
+def test_an_axis_may_stand_there_that_changes_nothing_or_is_another_workload_s(tmp_path, grid):
+    (path := tmp_path / "mine.toml").write_text(f'name = "a"\n[grid]\n{grid}')
+    assert load_config(path).grid.layers
 
 
 @pytest.mark.parametrize(

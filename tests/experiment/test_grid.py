@@ -99,7 +99,11 @@ def test_only_selects_with_wildcards():
     assert {case.bias for case in select(all_of_them, "bias=false")} == {False}
     assert len(select(all_of_them, "neurons=31, mode=compile ,bias=true")) == 1
     assert len(select(all_of_them, "neuron=soft")) == 12
-    assert select(all_of_them, "neuron=hard") == []
+    assert {case.framework_variant for case in select(all_of_them, "framework=norse:*")} == {"norse:compile"}
+    some = [case for case in all_of_them if case.neurons == 31 or case.bias]
+    assert select(some, "neurons=97,bias=false") == []
+    with pytest.raises(ConfigError, match=r"none has neuron = hard .*\(there are soft"):
+        select(all_of_them, "neuron=hard")
 
 
 @pytest.mark.parametrize("expression", ["framwork=torch", "torch", "neurons=31,", "=3"])
