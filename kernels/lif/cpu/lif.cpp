@@ -37,8 +37,8 @@ static Call with_addresses(Call call, const void* const* addresses) {
 }
 
 template <typename Call, typename Tile>
-static void for_every_tile(const Call& call, Tile tile_pass) {
-  const Tiles tiles(call.head.sizes, call.head.threads);
+static void for_every_tile(const Call& call, int64_t widest, Tile tile_pass) {
+  const Tiles tiles(call.head.sizes, call.head.threads, widest);
 #pragma omp parallel for schedule(static) num_threads(call.head.threads) if (call.head.threads > 1)
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     int64_t index[DIMS];
@@ -62,46 +62,60 @@ struct ForwardCall {
 
 static_assert(sizeof(ForwardCall) == LIF_BYTES, "launch.py packs something else");
 
-static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t count) {
+struct States {  // of a tile: potentials after reset, and constants over time
+  alignas(64) float p[WIDE], scale[LIF_SCALED ? WIDE : 1], shift[LIF_SCALED ? WIDE : 1];
+};
+
+static void forward_tile(const ForwardCall& call, const int64_t* index, int64_t width) {
   const LifNeuron n = call.head.neuron;
   const Result<LIF_SPIKE> spikes(call.spikes, call.head.elements());
   const Result<LIF_CURRENT> trace(call.trace, call.head.elements());
-  alignas(64) float p[TILE], scale[TILE], shift[TILE], x_row[TILE], s_row[TILE], v_row[TILE];
-  call.state.load(call.state.at(index), count, p, 0.0f);
-  call.scale.load(call.scale.at(index), count, scale, 1.0f);
-  call.shift.load(call.shift.at(index), count, shift, 0.0f);
+  States states;
+  call.state.load(call.state.at(index), width, states.p, 0.0f);
+  if (LIF_SCALED) {
+    call.scale.load(call.scale.at(index), width, states.scale, 1.0f);
+    call.shift.load(call.shift.at(index), width, states.shift, 0.0f);
+  }
+  alignas(64) float x_row[TILE], s_row[TILE], v_row[TILE];
   const int64_t in_bytes[DIMS] = {index[0], index[1], index[2], index[3] / 8};
   const LIF_CURRENT* from = call.currents.at(index);
   LIF_SPIKE* to = call.spikes.at(LIF_BITS ? in_bytes : index);
   LIF_CURRENT* v_to = call.trace.at(index);
   float* checkpoint = call.checkpoints.at(index);
-  for (int64_t t = 0; t < call.head.steps; ++t, from += call.currents.time, to += call.spikes.time) {
-    if (checkpoint && t % CHUNK == 0) call.checkpoints.store(checkpoint + t / CHUNK * call.checkpoints.time, count, p);
-    const float* __restrict x = call.currents.row(from, count, x_row);
-    float* __restrict s = LIF_BITS ? s_row : spikes.place(to, s_row);
-    float* __restrict v = LIF_TRACED ? trace.place(v_to, v_row) : v_row;
+  for (int64_t t = 0; t < call.head.steps; ++t, from += call.currents.time, to += call.spikes.time, v_to += call.trace.time) {
+    if (checkpoint && t % CHUNK == 0) call.checkpoints.store(checkpoint + t / CHUNK * call.checkpoints.time, width, states.p);
+    for (int64_t first = 0; first < width; first += TILE) {
+      const int64_t count = width - first < TILE ? width - first : TILE;
+      const LIF_CURRENT* x_from = from + first * call.currents.stride();
+      if (t + AHEAD < call.head.steps) call.currents.prefetch<3>(x_from + AHEAD * call.currents.time, count);
+      LIF_SPIKE* s_to = to + (LIF_BITS ? first / 8 : first * call.spikes.stride());
+      LIF_CURRENT* trace_to = v_to + first * call.trace.stride();
+      const float* __restrict x = call.currents.row(x_from, count, x_row);
+      const float* __restrict scale = states.scale + (LIF_SCALED ? first : 0);
+      const float* __restrict shift = states.shift + (LIF_SCALED ? first : 0);
+      float* __restrict p = states.p + first;
+      float* __restrict s = LIF_BITS ? s_row : spikes.place(s_to, s_row);
+      float* __restrict v = LIF_TRACED ? trace.place(trace_to, v_row) : v_row;
 #pragma omp simd
-    for (int64_t j = 0; j < count; ++j) {
-      const float potential = lif_integrate(n, p[j], current_of(x[j], scale[j], shift[j]));
-      s[j] = lif_spike(n, potential);
-      p[j] = lif_reset(n, potential, s[j]);
-      if (LIF_TRACED) v[j] = potential;
-    }
+      for (int64_t j = 0; j < count; ++j) {
+        const float potential = lif_integrate(n, p[j], LIF_SCALED ? scale[j] * x[j] + shift[j] : x[j]);
+        s[j] = lif_spike(n, potential);
+        p[j] = lif_reset(n, potential, s[j]);
+        if (LIF_TRACED) v[j] = potential;
+      }
 #if LIF_BITS
-    store_bits(to, count, s);
+      store_bits(s_to, count, s);
 #else
-    spikes.write(to, count, s);
+      spikes.write(s_to, count, s);
 #endif
-    if (LIF_TRACED) {
-      trace.write(v_to, count, v);
-      v_to += call.trace.time;
+      if (LIF_TRACED) trace.write(trace_to, count, v);
     }
   }
-  call.final_state.store(call.final_state.at(index), count, p);
+  call.final_state.store(call.final_state.at(index), width, states.p);
 }
 
 extern "C" void lif_forward(const ForwardCall* like, const void* const* addresses) {
-  for_every_tile(with_addresses(*like, addresses), forward_tile);
+  for_every_tile(with_addresses(*like, addresses), WIDE, forward_tile);
 }
 
 #endif
@@ -136,6 +150,7 @@ struct Places {
 };
 
 // v[t] of the steps [start, end), from the state before them.
+// Prefetched: currents some steps ahead, and the gradients by the chunk's spikes in the order in which step_back reads them.
 static void replay(const BackwardCall& call, const Places& places, int64_t count, int64_t start, int64_t end, Columns& columns) {
   const LifNeuron n = call.head.neuron;
   alignas(64) float p[TILE], x_row[TILE];
@@ -143,6 +158,9 @@ static void replay(const BackwardCall& call, const Places& places, int64_t count
   const float* __restrict scale = columns.scale;
   const float* __restrict shift = columns.shift;
   for (int64_t t = start; t < end; ++t) {
+    if (t + AHEAD < end) call.currents.prefetch<3>(places.currents + (t + AHEAD) * call.currents.time, count);
+    if (places.grad_spikes)
+      call.grad_spikes.prefetch<2>(places.grad_spikes + (end - 1 - (t - start)) * call.grad_spikes.time, count);
     const float* __restrict x = call.currents.row(places.currents + t * call.currents.time, count, x_row);
     float* __restrict v = columns.potentials[t - start];
 #pragma omp simd
@@ -187,27 +205,37 @@ static void backward_tile(const BackwardCall& call, const int64_t* index, int64_
   const Result<LIF_CURRENT> grad_currents(call.grad_currents, call.head.elements());
   const Places places = {call.currents.at(index), call.grad_spikes.at(index), call.grad_trace.at(index),
                          call.grad_currents.at(index), call.checkpoints.at(index)};
-  const Array<const float>& by_error = call.mix[0] ? call.mix[0] : call.scale;
   Columns columns;
-  call.scale.load(call.scale.at(index), count, columns.scale, 1.0f);
-  call.shift.load(call.shift.at(index), count, columns.shift, 0.0f);
-  call.center.load(call.center.at(index), count, columns.center, 0.0f);
-  by_error.load(by_error.at(index), count, columns.mix[0], 1.0f);
-  call.mix[1].load(call.mix[1].at(index), count, columns.mix[1], 0.0f);
-  call.mix[2].load(call.mix[2].at(index), count, columns.mix[2], 0.0f);
   call.grad_final.load(call.grad_final.at(index), count, columns.gp, 0.0f);
-  memset(columns.sum_error, 0, sizeof columns.sum_error);
-  memset(columns.sum_by_current, 0, sizeof columns.sum_by_current);
+  if (LIF_SUMMED) memset(columns.sum_error, 0, sizeof columns.sum_error);
+  if (LIF_MIXED) memset(columns.sum_by_current, 0, sizeof columns.sum_by_current);
+  if (LIF_SCALED) {
+    call.scale.load(call.scale.at(index), count, columns.scale, 1.0f);
+    call.shift.load(call.shift.at(index), count, columns.shift, 0.0f);
+  }
+  if (LIF_SCALED || LIF_MIXED) {
+    const Array<const float>& by_error = call.mix[0] ? call.mix[0] : call.scale;
+    by_error.load(by_error.at(index), count, columns.mix[0], 1.0f);
+  }
+  if (LIF_MIXED) {
+    call.center.load(call.center.at(index), count, columns.center, 0.0f);
+    for (int k = 1; k < 3; ++k) call.mix[k].load(call.mix[k].at(index), count, columns.mix[k], 0.0f);
+  }
   for (int64_t chunk = (call.head.steps - 1) / CHUNK; chunk >= 0; --chunk) {
     const int64_t start = chunk * CHUNK, end = start + CHUNK < call.head.steps ? start + CHUNK : call.head.steps;
     replay(call, places, count, start, end, columns);
-    memset(columns.chunk_error, 0, sizeof columns.chunk_error);
-    memset(columns.chunk_by_current, 0, sizeof columns.chunk_by_current);
-    for (int64_t t = end - 1; t >= start; --t)
+    if (LIF_SUMMED) memset(columns.chunk_error, 0, sizeof columns.chunk_error);
+    if (LIF_MIXED) memset(columns.chunk_by_current, 0, sizeof columns.chunk_by_current);
+    for (int64_t t = end - 1; t >= start; --t) {
+      // The currents that replay reads next.
+      if (start) call.currents.prefetch<2>(places.currents + (start - CHUNK + (end - 1 - t)) * call.currents.time, count);
+      if (places.grad_spikes && t - AHEAD >= start)
+        call.grad_spikes.prefetch<3>(places.grad_spikes + (t - AHEAD) * call.grad_spikes.time, count);
       step_back(call, places, count, t, columns.potentials[t - start], grad_currents, columns);
+    }
     for (int64_t j = 0; j < count; ++j) {
-      columns.sum_error[j] += columns.chunk_error[j];
-      columns.sum_by_current[j] += columns.chunk_by_current[j];
+      if (LIF_SUMMED) columns.sum_error[j] += columns.chunk_error[j];
+      if (LIF_MIXED) columns.sum_by_current[j] += columns.chunk_by_current[j];
     }
   }
   if (call.grad_state) call.grad_state.store(call.grad_state.at(index), count, columns.gp);
@@ -216,7 +244,7 @@ static void backward_tile(const BackwardCall& call, const int64_t* index, int64_
 }
 
 extern "C" void lif_backward(const BackwardCall* like, const void* const* addresses) {
-  for_every_tile(with_addresses(*like, addresses), backward_tile);
+  for_every_tile(with_addresses(*like, addresses), TILE, backward_tile);
 }
 
 #endif

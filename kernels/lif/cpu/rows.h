@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #ifdef __AVX__
@@ -17,7 +18,9 @@ struct Bfloat16 {
 };
 typedef _Float16 Float16;
 
-constexpr int64_t TILE = 256;
+constexpr int64_t TILE = 256;   // columns that are computed at once
+constexpr int64_t WIDE = 4096;  // columns of a tile that keeps one row in cache, at most
+constexpr int64_t AHEAD = 2;    // steps between the row that is read and the one that is prefetched
 constexpr int64_t LARGE = 2 << 20;  // bytes of a result that is written past the caches: more than a core's L2 holds
 constexpr int DIMS = LIF_DIMS;  // MAX_DIMS
 
@@ -71,9 +74,19 @@ struct Array {  // strides in elements; no data: the array is not there
     return buffer;
   }
 
+  // Fetch `count` numbers ahead of their use. The rows of a tile lie pages apart, where no prefetcher of a CPU follows.
+  // Inlined, because GCC takes a function that only prefetches for one without effect and drops its calls.
+  template <int LOCALITY>
+  __attribute__((always_inline)) void prefetch(const T* from, int64_t count) const {
+    if (stride() != 1) return;
+    for (int64_t byte = 0; byte < count * (int64_t)sizeof(T); byte += 64) __builtin_prefetch((const char*)from + byte, 0, LOCALITY);
+  }
+
   // `count` numbers; `missing`, `count` times, if there is no array.
   void load(const T* from, int64_t count, float* __restrict buffer, float missing) const {
-    for (int64_t j = 0; j < count; ++j) buffer[j] = data ? widen(from[j * stride()]) : missing;
+    const float* found = data ? row(from, count, buffer) : buffer;
+    if (data && found != buffer) memcpy(buffer, found, count * sizeof(float));
+    if (!data) std::fill(buffer, buffer + count, missing);
   }
 
   void store(T* to, int64_t count, const float* __restrict row) const {
@@ -154,11 +167,11 @@ static inline void store_bits(uint8_t* to, int64_t count, const float* __restric
 struct Tiles {  // of the sequences: rows of the last dim, cut into pieces of at most `width` columns
   int64_t sizes[DIMS], width, per_row, count;
 
-  Tiles(const int64_t* given, int64_t threads) {
+  Tiles(const int64_t* given, int64_t threads, int64_t widest) {
     int64_t rows = 1;
     for (int d = 0; d < DIMS; ++d) sizes[d] = given[d];
     for (int d = 0; d < DIMS - 1; ++d) rows *= sizes[d];
-    width = TILE;
+    width = widest;
     while (width > 64 && rows * ((sizes[DIMS - 1] + width - 1) / width) < 4 * threads) width /= 2;
     per_row = (sizes[DIMS - 1] + width - 1) / width;
     count = rows * per_row;
