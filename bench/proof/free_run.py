@@ -46,8 +46,12 @@ def free_run(case: Case, network: Network) -> FreeRun:
     """Calibrate `case` and run its oracle free."""
     gains = calibrate(case, network)
     problem = generate(case, network, gains)
-    result = oracle.forward(network, problem.parameters, problem.input)
-    rates = {name: float(spikes.mean()) for name, spikes in result.spikes.items()}
+    rates: dict[str, float] = {}
+
+    def seen(result: oracle.Run, neuron: str) -> None:
+        rates[neuron] = float(result.spikes[neuron].mean())
+
+    result = oracle.forward(network, problem.parameters, problem.input, seen=seen)
     return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8))
 
 

@@ -65,9 +65,11 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     if verdict.findings:
         return verdict
     network = problem.network
-    result = oracle.forward(network, problem.parameters, call.x, call.spikes)
-    for neuron in network.neurons:
+
+    def seen(result: oracle.Run, neuron: str) -> None:
         _decisions(verdict, network, result, neuron, limits[neuron])
+
+    result = oracle.forward(network, problem.parameters, call.x, call.spikes, seen=seen)
     verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None:
         _gradients(verdict, problem, call, oracle.backward(network, result, problem.upstream), limits)

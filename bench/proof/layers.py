@@ -6,6 +6,7 @@ value and the `Pull` of gradients back through it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -69,16 +70,30 @@ def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nda
     return np.tensordot(x, weight, axes=(2, 1)) + parameters.get("bias", 0), pull
 
 
+MOST_WINDOWS = 2**25
+"""Entries of windows that are multiplied at once: a product copies them."""
+
+
 def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
-    weight, seen = parameters["weight"], windows(x, options)
+    weight, items = parameters["weight"], x.reshape(-1, 1, *x.shape[2:])
+    seen = windows(items, options)
+    part = max(1, MOST_WINDOWS // prod(seen.shape[2:]))
+    parts = [slice(first, first + part) for first in range(0, len(seen), part)]
+    value = np.empty((len(seen), 1, len(weight), *seen.shape[3:5]))
+    for some in parts:
+        value[some] = np.moveaxis(np.tensordot(seen[some], weight, axes=([2, 5, 6], [1, 2, 3])), 4, 2)
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        by_weight = np.tensordot(gradient, seen, axes=([0, 1, 3, 4], [0, 1, 3, 4]))
-        by_window = np.moveaxis(np.tensordot(gradient, weight, axes=(2, 0)), 4, 2)
-        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1, 3, 4))}, summed_windows(by_window, x.shape, options)
+        by_weight, by_x, rows = np.zeros_like(weight), np.empty(items.shape), gradient.reshape(value.shape)
+        for some in parts:
+            by_weight += np.tensordot(rows[some], seen[some], axes=([0, 1, 3, 4], [0, 1, 3, 4]))
+            by_window = np.moveaxis(np.tensordot(rows[some], weight, axes=(2, 0)), 4, 2)
+            by_x[some] = summed_windows(by_window, items[some].shape, options)
+        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1, 3, 4))}, by_x.reshape(x.shape)
 
-    value = np.tensordot(seen, weight, axes=([2, 5, 6], [1, 2, 3])) + parameters.get("bias", 0)
-    return np.moveaxis(value, 4, 2), pull
+    if "bias" in parameters:
+        value += parameters["bias"][:, None, None]
+    return value.reshape(*x.shape[:2], *value.shape[2:]), pull
 
 
 def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
@@ -106,10 +121,13 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     seen = windows(x, options, outside=-np.inf)
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        largest = seen.reshape(*seen.shape[:5], -1).argmax(axis=-1)[..., None]  # of equal values the first in row-major order
-        by_window = np.zeros((*seen.shape[:5], options["kernel"] ** 2))
-        np.put_along_axis(by_window, largest, gradient[..., None], axis=-1)
-        return {}, summed_windows(by_window.reshape(seen.shape), x.shape, options)
+        by_x = np.empty(x.shape)
+        for t, step in enumerate(seen):
+            largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[..., None]  # of equal values the first in row-major order
+            by_window = np.zeros((*step.shape[:4], options["kernel"] ** 2))
+            np.put_along_axis(by_window, largest, gradient[t, ..., None], axis=-1)
+            by_x[t : t + 1] = summed_windows(by_window.reshape(1, *step.shape), (1, *x.shape[1:]), options)
+        return {}, by_x
 
     return seen.max(axis=(5, 6)), pull
 

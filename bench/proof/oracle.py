@@ -1,10 +1,12 @@
 """The float64 network that frameworks are held against: every node in order, and the gradients in reverse.
 
-Forced, every neuron hands the framework's spikes on, so that each node is judged on what the framework itself gave it.
+Forced, every neuron hands the framework's spikes on, so that each node is judged on what the framework itself gave it. It also
+lets a large network be computed in parts: what lies between neurons is forgotten, and computed again for the gradients.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network, Node
 
 from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
+from .problem import is_chain
 from .recurrence import run, run_backward, spec_of
 
 Spikes = Mapping[str, np.ndarray]
@@ -23,14 +26,48 @@ Expected = tuple[dict[str, Gradient], Value]
 @dataclass
 class Run:
     """What one run of a network gave, float64, by node: values (the input's among them) and how gradients go back through it;
-    of neurons, the potentials before the spike and the spikes that they call for; of norms, mean and unbiased variance."""
+    of neurons, the potentials before the spike and the spikes that they call for; of norms, mean and unbiased variance. `lean`:
+    most of it is forgotten, and what gradients need is computed again from `parameters` and the spikes `forced`."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
+    forced: Spikes = field(default_factory=dict)
+    lean: bool = False
     pulls: dict[str, Pull] = field(default_factory=dict)
     potentials: dict[str, np.ndarray] = field(default_factory=dict)
     expected: dict[str, np.ndarray] = field(default_factory=dict)
     spikes: dict[str, np.ndarray] = field(default_factory=dict)
     statistics: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+
+
+LARGE, LEAN = 2**23, 2**25
+"""Values over all nodes from which on a network, if it is no chain of layers, is proved at its own width with fewer steps and
+items, and from which on a run of it is lean."""
+HELD, MOST_HELD = 160, 2**34
+"""Bytes that a lean run holds for each value of the largest node, all arrays of its part together; and of a run at most."""
+
+
+def is_large(network: Network, time_steps: int, batch: int) -> bool:
+    """Whether the proof of so many steps and items takes fewer; that of a chain has few values."""
+    return sum(_sizes(network, time_steps, batch)) > LARGE and not is_chain(network)
+
+
+def is_lean(network: Network, time_steps: int, batch: int) -> bool:
+    """Whether a run of so many steps and items is lean."""
+    return sum(_sizes(network, time_steps, batch)) > LEAN and not is_chain(network)
+
+
+def refusal(network: Network, time_steps: int, batch: int) -> str | None:
+    """Why timed calls of this size cannot be judged."""
+    held = HELD * max(_sizes(network, time_steps, batch))
+    if held <= MOST_HELD or is_chain(network):
+        return None
+    most = f"{held / 2**30:.0f} GiB to judge a call, at most {MOST_HELD / 2**30:.0f} are allowed"
+    return f"the oracle would need about {most}: take fewer time steps, batch items or pixels"
+
+
+def _sizes(network: Network, time_steps: int, batch: int) -> list[int]:
+    return [network.steps(name, time_steps) * batch * prod(shape) for name, shape in network.shapes.items()]
 
 
 def forward(
@@ -39,14 +76,35 @@ def forward(
     x: np.ndarray,
     spikes: Spikes | None = None,
     contrary: Mapping[str, float] | None = None,
+    seen: Callable[[Run, str], None] = lambda run, neuron: None,
 ) -> Run:
     """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
-    threshold a neuron's decisions go the other way."""
-    result = Run({INPUT: x.astype(np.float64)})
+    threshold a neuron's decisions go the other way. `seen` is called for each neuron, before a lean run forgets it."""
+    result = Run({INPUT: x.astype(np.float64)}, parameters, spikes or {}, lean=is_lean(network, *x.shape[:2]))
+    last_reader = {name: node.name for node in network.nodes for name in node.inputs}
     for node in network.nodes:
-        forced = None if spikes is None else spikes.get(node.name)
-        compute(result, node, exact(parameters, node), forced, (contrary or {}).get(node.name))
+        compute(result, node, exact(parameters, node), result.forced.get(node.name), (contrary or {}).get(node.name))
+        if node.kind == "neuron":
+            seen(result, node.name)
+        if result.lean:
+            _forget(network, result, node, [name for name in node.inputs if last_reader[name] == node.name])
     return result
+
+
+def _forget(network: Network, result: Run, node: Node, read: list[str]) -> None:
+    """All of `node` but its value, if it is not the last of its kind, and the values `read` for the last time. What sums of sums
+    are made of is kept: to compute one again would take all of them."""
+    del result.pulls[node.name]
+    if node.name != network.neurons[-1]:
+        for arrays in (result.potentials, result.expected, result.spikes):
+            arrays.pop(node.name, None)
+    for name in read:
+        if name != INPUT and not _is_kept(network, name):
+            del result.values[name]
+
+
+def _is_kept(network: Network, name: str) -> bool:
+    return network.node(name).kind == "add" and any(reader.kind != "neuron" for reader in network.readers[name])
 
 
 def exact(parameters: Parameters, node: Node) -> Arrays:
@@ -87,11 +145,26 @@ def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
     by_value: dict[str, Value] = {network.output.name: upstream.astype(np.float64)}
     by_parameter: dict[str, Gradient] = {}
     for node in reversed(network.nodes):
+        if node.name not in result.pulls:
+            _again(network, result, node)
         own, gradient = result.pulls[node.name](whole(by_value.pop(node.name)))
         by_parameter[node.name] = {name: own[name] for name in network.parameters.get(node.name, {})}
         for name in node.inputs:
             by_value[name] = whole(by_value[name]) + whole(gradient) if name in by_value else gradient
+        if result.lean:
+            _forget(network, result, node, [])
+            result.values.pop(node.name, None)
     return {name: by_parameter[name] for name in network.parameters}, by_value[INPUT]
+
+
+def _again(network: Network, result: Run, node: Node) -> None:
+    """Compute a node, and all that it is made of, once more; spikes are those that were forced."""
+    for before in (network.node(name) for name in node.inputs if name not in result.values):
+        if before.kind == "neuron" and not before.options["potentials"]:
+            result.values[before.name] = result.forced[before.name].astype(np.float64)
+        else:
+            _again(network, result, before)
+    compute(result, node, exact(result.parameters, node), result.forced.get(node.name))
 
 
 def whole(value: Value) -> np.ndarray:

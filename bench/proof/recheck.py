@@ -143,14 +143,16 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
     """Limits of the last neuron and of the output where hidden decisions may be others than forward's: twice what they show
     when each decision that rounding may turn, because it is near a threshold, goes the other way."""
     network, parameters, x, last = problem.network, problem.parameters, problem.input, problem.last
-    free = oracle.forward(network, parameters, x)
-    near = {}
-    for neuron in network.neurons:
+    near, spikes = dict[str, float](), dict[str, np.ndarray]()
+
+    def seen_free(free: oracle.Run, neuron: str) -> None:
         distance = from_threshold(spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron])
         most = float(np.quantile(distance, limits[neuron].decisions / NEARER))
-        near[neuron] = min(limits[neuron].distance / NEARER, most)
+        near[neuron], spikes[neuron] = min(limits[neuron].distance / NEARER, most), free.spikes[neuron].astype(np.uint8)
+
+    oracle.forward(network, parameters, x, seen=seen_free)
     other = oracle.forward(network, parameters, x, contrary=near)
-    seen = oracle.forward(network, parameters, x, {**free.spikes, last: other.spikes[last]})
+    seen = oracle.forward(network, parameters, x, {**spikes, last: other.spikes[last]})
     wrong, own = seen.expected[last] != seen.spikes[last], limits[last]
     worst = from_threshold(spec_of(network.node(last).options["neuron"]), seen.potentials[last]).max(where=wrong, initial=0.0)
     share = min(MOST_FLIPPED, own.decisions + 2 * float(wrong.mean()))

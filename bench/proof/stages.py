@@ -13,6 +13,7 @@ from snnbench.adapters.base.network import Network
 
 from ..cores import usable_cores
 from ..workloads import Workload, one_layer, workload_of
+from . import oracle
 from .calibration import calibrate
 from .diagnosis.diagnose import named
 from .judge import Call, Verdict, judge
@@ -81,7 +82,7 @@ def prove(
         with_backward = backward or not name.startswith(OWN_SIZE)
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
-        problem = problem_of(stage_case, network, gains if stage_case == case else calibrate(stage_case, network), fixed)
+        problem = problem_of(stage_case, network, gains if name.startswith(OWN_SIZE) else calibrate(stage_case, network), fixed)
         program = adapter.program(stage_case, network)
         program.load(problem.parameters)
         limits = limits_of(stage_case, network, fixed)
@@ -108,7 +109,7 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
         changed = workload.small_case(replace(case, **changes), kind)
         return f"small problem, {name}", changed, workload.network(changed)
 
-    own = (f"{OWN_SIZE}, {case.precision}", case, workload.network(case))
+    own = own_width(case, workload.network(case))
     if case.native:
         yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
         yield small(f"{case.precision}, gradients", "spikes", input_grad=True)
@@ -125,6 +126,20 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
             yield small(f"{precision}, {kind}", kind, precision=precision)
     yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
     yield own
+
+
+def too_large(case: Case) -> str | None:
+    """Why calls of this size cannot be judged, if they cannot."""
+    return oracle.refusal(workload_of(case).network(case), case.time_steps, case.batch)
+
+
+def own_width(case: Case, network: Network) -> tuple[str, Case, Network]:
+    """The last stage: the case itself, or of a large network two steps and two items of it, at its own width. Its timed calls are
+    judged at their own size all the same."""
+    if not oracle.is_large(network, case.time_steps, case.batch):
+        return f"{OWN_SIZE}, {case.precision}", case, network
+    fewer = replace(case, time_steps=min(case.time_steps, 2), batch=min(case.batch, 2))
+    return f"{OWN_SIZE} but T={fewer.time_steps} B={fewer.batch}, {case.precision}", fewer, network
 
 
 def problem_of(case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None) -> Problem:

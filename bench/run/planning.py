@@ -18,6 +18,7 @@ from ..experiment.grid import expand, points, select
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
+from ..proof.stages import too_large
 from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
@@ -161,7 +162,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             status, reason = "env_error", adapter.lacking
         elif case.device.partition(":")[0] not in inventory.default.devices:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
-        elif refusal := inventory.refusals.get(case.framework, {}).get(case.id):
+        elif refusal := inventory.refusals.get(case.framework, {}).get(case.id) or too_large(case):
             status, reason = "unsupported", refusal
         planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
     return planned

@@ -12,7 +12,7 @@ from support.proofs import problem_of
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.kernels.spec import NEURONS, NeuronSpec
-from snnbench.proof import oracle
+from snnbench.proof import layers, oracle
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
@@ -107,3 +107,28 @@ def test_a_forced_flip_does_not_change_what_later_neurons_are_judged_by():
         (11, 1, n) for n in range(11)
     }
     np.testing.assert_array_equal(forced.values["neuron1"], spikes["neuron1"])
+
+
+@pytest.mark.parametrize("workload", ["contract", "recurrent", "potentials", "resnet34", "sew-resnet18"])
+def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
+    """In resnet34 potentials are added to potentials, from the first block of a stage to the last."""
+    sizes = {"width": 4, "image": 16, "classes": 7} if "resnet" in workload else {}
+    problem = problem_of(replace(CASE, workload=workload, **TINY, **sizes))
+    network, seen = problem.network, dict[str, np.ndarray]()
+    free = oracle.forward(network, problem.parameters, problem.input)
+    expected = oracle.backward(network, free, problem.upstream)
+    monkeypatch.setattr(oracle, "LEAN", 0)
+    monkeypatch.setattr(layers, "MOST_WINDOWS", 1)
+
+    def look(run, neuron):
+        seen[neuron] = run.potentials[neuron]
+
+    lean = oracle.forward(network, problem.parameters, problem.input, free.spikes, seen=look)
+    for neuron in network.neurons:
+        np.testing.assert_allclose(seen[neuron], free.potentials[neuron], rtol=1e-9, atol=1e-12)
+    assert not lean.pulls and len(lean.values) <= 2 + len([node for node in network.nodes if node.kind == "add"])
+    by_parameter, of_input = oracle.backward(network, lean, problem.upstream)
+    np.testing.assert_allclose(oracle.whole(of_input), oracle.whole(expected[1]), rtol=1e-9, atol=1e-12)
+    for node, arrays in expected[0].items():
+        for name, array in arrays.items():
+            np.testing.assert_allclose(oracle.whole(by_parameter[node][name]), oracle.whole(array), rtol=1e-7, atol=1e-10)

@@ -44,7 +44,9 @@ BY_CHANCE = 1e-4
 
 
 def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """`diagnose`, and None where a strange output makes it trip: the verdict stands without a name."""
+    """`diagnose`, and None where a strange output makes it trip, or a run is too large: the verdict stands without a name."""
+    if oracle.is_lean(problem.network, *call.x.shape[:2]):
+        return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
         return diagnose(problem, call, limits)
     return None
