@@ -67,7 +67,7 @@ class Event(_Strict):
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()
     ceilings: AllRates = AllRates()
-    nonzero: dict[str, Share] = {}
+    nonzero: Share = 0.0
     adapters: list[Described] = []
     environment: Environment | None = None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network
+from snnbench.adapters.base.network import Network
 from snnbench.adapters.base.result import Array
 
 from .work import mandatory
@@ -61,22 +61,20 @@ def copied(moved: float) -> int:
     return 1 << min(max(int(moved).bit_length() - 1, 13), 31)
 
 
-def nonzero_shares(network: Network, inputs: Sequence[Array], rates: Mapping[str, float]) -> dict[str, float]:
-    """For `mandatory`: the least share of values other than zero that an input has, and that the spikes of each neuron have at
-    least whose mean is known (`rates`)."""
-    shares = {INPUT: min(np.count_nonzero(x) / x.size for x in inputs)}
-    return shares | {name: rate / network.node(name).options["neuron"].max_spikes for name, rate in rates.items()}
+def nonzero_share(inputs: Sequence[Array]) -> float:
+    """For `mandatory`: the least share of values other than zero that an input has."""
+    return min(np.count_nonzero(x) / x.size for x in inputs)
 
 
 def judge_times(
-    case: Case, network: Network, ceilings: Ceilings, nonzero: Mapping[str, float], medians: Mapping[str, float]
+    case: Case, network: Network, ceilings: Ceilings, nonzero: float, medians: Mapping[str, float]
 ) -> dict[str, Judged]:
     """By phase, the judgement of median times in seconds. `nonzero`: see `mandatory`."""
     floors = {phase: floor(case, network, phase, ceilings, nonzero) for phase in medians}
     return {phase: Judged(floors[phase], implausible(case, seconds, floors[phase])) for phase, seconds in medians.items()}
 
 
-def floor(case: Case, network: Network, phase: str, ceilings: Ceilings, nonzero: Mapping[str, float]) -> float:
+def floor(case: Case, network: Network, phase: str, ceilings: Ceilings, nonzero: float) -> float:
     """Seconds below which no call of `phase` can end."""
     work = mandatory(case, network, phase, nonzero)
     return max(work.bytes / ceilings.bytes(work.bytes), work.flops / ceilings.flops)

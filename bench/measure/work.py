@@ -77,10 +77,12 @@ def _inside(side: int, places: int, options: Mapping[str, int]) -> float:
     return sum(0 <= tap < side for tap in taps) / (places * kernel)
 
 
-def mandatory(case: Case, network: Network, phase: str, nonzero: Mapping[str, float]) -> Work:
-    """Work of one call of `phase`. `nonzero` has the share of values other than zero of the input and of every neuron's spikes,
-    by name (INPUT for the input): only their products are needed. Where it is unknown how many are zero, nothing counts: at a
-    missing name, behind pools and sums, and for gradients behind a surrogate that is zero somewhere.
+def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
+    """Work of one call of `phase`. `nonzero` is the share of values other than zero in the input: only their products are needed.
+
+    Of spikes, an input that is declared as such or a neuron's, no product counts: zeros need none, and of ones tables of partial
+    sums save most additions. Likewise where it is unknown how many values are zero: behind pools and sums, and for gradients
+    behind a surrogate that is zero somewhere.
 
     What is between nodes could stay on chip, so that only weights and the outer borders are moved.
     """
@@ -89,13 +91,13 @@ def mandatory(case: Case, network: Network, phase: str, nonzero: Mapping[str, fl
     return Work(flops, _bytes(case, network, phase, nonzero))
 
 
-def _flops(case: Case, network: Network, nonzero: Mapping[str, float]) -> tuple[float, float]:
+def _flops(case: Case, network: Network, nonzero: float) -> tuple[float, float]:
     """Operations of forward and of backward."""
     forward = backward = 0.0
     for name, product in products(case, network).items():
         node = network.node(name)
         below = name if node.kind == "neuron" else _source(network, node)
-        share = 1.0 if below and below != INPUT and network.node(below).options["potentials"] else nonzero.get(below or "", 0.0)
+        share = _least_share(case, network, below if node.kind != "neuron" else None, nonzero)
         reader = node if node.kind == "neuron" else _reader(network, node)
         if reader:
             forward += product.flops(share)
@@ -103,6 +105,13 @@ def _flops(case: Case, network: Network, nonzero: Mapping[str, float]) -> tuple[
             asked = case.input_grad if below == INPUT else below is not None and _passes_all(network.node(below))
             backward += product.flops(share) + (product.flops(1.0) if asked else 0.0)
     return forward, backward
+
+
+def _least_share(case: Case, network: Network, below: str | None, nonzero: float) -> float:
+    """Of the multiplications with values of the node `below`, the share that nothing can avoid."""
+    if below == INPUT:
+        return 0.0 if case.input in SPIKES else nonzero
+    return 1.0 if below and network.node(below).options["potentials"] else 0.0
 
 
 def _source(network: Network, node: Node) -> str | None:
@@ -148,7 +157,7 @@ def _surrogate(node: Node) -> str | None:
     return neuron.surrogate if isinstance(neuron, NeuronSpec) else None
 
 
-def _bytes(case: Case, network: Network, phase: str, nonzero: Mapping[str, float]) -> float:
+def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
     """Bytes that one call of `phase` reads and writes, if it keeps what it can on chip and packs what it keeps for itself."""
     size, short = BYTES[case.precision], _short(case)
     inputs, outputs = border_sizes(case, network)
@@ -170,13 +179,13 @@ def _short(case: Case) -> int:
     return 2 if case.precision == "amp-bf16" else BYTES[case.precision]
 
 
-def _kept(case: Case, network: Network, nonzero: Mapping[str, float]) -> float:
+def _kept(case: Case, network: Network, nonzero: float) -> float:
     """Bytes of each number of the input that backward cannot do without, however forward packed them."""
     first, *others = network.readers[INPUT]
     if others or first.kind not in ("linear", "conv", "neuron"):
         return 0.0
     if first.kind == "neuron":
-        return _short(case) * nonzero.get(INPUT, 0.0) if _surrogate(first) in DEPENDS_ON_POTENTIAL else 0.0
+        return _short(case) * nonzero if _surrogate(first) in DEPENDS_ON_POTENTIAL else 0.0
     if case.input == "images":
         return _short(case) / case.time_steps  # every step has the same
     return EVENT if case.input in SPIKES else _short(case)

@@ -17,7 +17,7 @@ from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
-from ..measure.floor import judge_times, nonzero_shares
+from ..measure.floor import judge_times, nonzero_share
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.slots import Sampler, warnings_of
@@ -71,7 +71,7 @@ class Worker:
                 self._be_proved(adapter)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
-                self._time(adapter, program, problem, free, phases)
+                self._time(adapter, program, problem, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -209,7 +209,7 @@ class Worker:
             self.emit({"part": "proof", "traceback": self.serving.traceback})
             raise Ended
 
-    def _time(self, adapter: Adapter, program: Program, problem: Problem, free: FreeRun, phases: Phases) -> None:
+    def _time(self, adapter: Adapter, program: Program, problem: Problem, phases: Phases) -> None:
         """Warm every phase up, then time slots of them as they are ordered, and serve the judge of their last calls. A phase that
         does not fit does not take the others with it. How fast the device is at best is told at the end."""
         samplers, ready = {}, {}
@@ -245,8 +245,7 @@ class Worker:
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
-            rates = {} if self.case.native else free.rates
-            self._ceilings(program, nonzero_shares(self.network, [problem.input, problem.other_input], rates), timed)
+            self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
 
     def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
         self.emit({"part": name})
@@ -274,7 +273,7 @@ class Worker:
         self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
         return {"failed": status}
 
-    def _ceilings(self, program: Program, nonzero: dict[str, float], timed: dict[str, float]) -> None:
+    def _ceilings(self, program: Program, nonzero: float, timed: dict[str, float]) -> None:
         """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates. Rates
         measured on a busy machine are too low, so that those which would refuse one of the `timed` seconds by phase are measured
         again, up to four times."""

@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from support.networks import network_of
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT
-from snnbench.kernels.spec import NeuronSpec
-from snnbench.measure.floor import Ceilings, copied, floor, implausible, judge_times, nonzero_shares
+from snnbench.measure.floor import Ceilings, copied, floor, implausible, judge_times, nonzero_share
 from snnbench.measure.work import mandatory
 
-CASE = Case("any", neurons=10, time_steps=7, batch=3)
-NETWORK, HALF = network_of(CASE), {INPUT: 0.5}
+CASE = Case("any", neurons=10, time_steps=7, batch=3, input="dense")
+NETWORK, HALF = network_of(CASE), 0.5
 WORK = mandatory(CASE, NETWORK, "forward", HALF)
 KIB, MIB = 1 << 10, 1 << 20
+RATES = Ceilings({}, {"fp32": 1e9})
 
 
 def test_the_floor_is_the_slower_of_the_two_ceilings():
@@ -89,14 +88,26 @@ def test_every_phase_is_judged_by_its_own_floor():
 
 def test_a_program_that_leaves_out_the_products_of_zeros_is_not_refused():
     """It takes a tenth of the time that the full product takes at the device's best."""
-    dense = floor(CASE, NETWORK, "forward", Ceilings({}, {"fp32": 1e9}), {INPUT: 1.0})
-    sparse = judge_times(CASE, NETWORK, Ceilings({}, {"fp32": 1e9}), {INPUT: 0.1}, {"forward": dense / 10})
+    dense = floor(CASE, NETWORK, "forward", RATES, 1.0)
+    sparse = judge_times(CASE, NETWORK, RATES, 0.1, {"forward": dense / 10})
     assert sparse["forward"].reason is None
-    assert judge_times(CASE, NETWORK, Ceilings({}, {"fp32": 1e9}), {INPUT: 1.0}, {"forward": dense / 10})["forward"].reason
+    assert judge_times(CASE, NETWORK, RATES, 1.0, {"forward": dense / 10})["forward"].reason
 
 
-def test_the_share_of_spikes_is_the_least_that_is_known():
-    inputs = [np.array([0, 1, 1, 0], np.float32), np.array([0, 3, 0, 0], np.float32)]
-    case = replace(CASE, layers=2, neuron=NeuronSpec(max_spikes=4))
-    shares = nonzero_shares(network_of(case), inputs, {"neuron1": 0.2})
-    assert shares == {INPUT: 0.25, "neuron1": 0.05}, "a mean of 0.2 spikes may be 4 spikes in every twentieth number"
+@pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 1.0])
+def test_a_program_that_adds_up_weights_of_spikes_is_refused_only_where_it_leaves_out_what_matters(share):
+    """Partial sums of eight inputs: an eighth of the product's operations, however many spikes there are. The input's gradient
+    has no zeros: without its product a step is refused."""
+    spikes = replace(CASE, input="spikes", neurons=512, batch=64)
+    network = network_of(spikes)
+    product = floor(replace(spikes, input="dense"), network, "forward", RATES, 1.0)
+    whole = judge_times(spikes, network, RATES, share, {"forward": product / 8, "step": product * (1 / 8 + 1 + 1 / 8)})
+    assert [one.reason for one in whole.values()] == [None, None]
+    refused = judge_times(spikes, network, RATES, share, {"step": product / 4, "backward": product / 8})
+    assert all("the work cannot have been done" in one.reason for one in refused.values())
+    dense = judge_times(replace(spikes, input="dense"), network, RATES, 1.0, {"forward": product / 8})
+    assert dense["forward"].reason, "of values that are not declared as spikes all products count"
+
+
+def test_the_share_of_the_input_is_the_least_of_its_arrays():
+    assert nonzero_share([np.array([0, 1, 1, 0], np.float32), np.array([0, 3, 0, 0], np.float32)]) == 0.25
