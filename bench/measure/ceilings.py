@@ -26,7 +26,7 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
     """Copy rates at the size of what one forward must move, of what it may find in a cache, and at EASILY_COPIED; and the rate of
     the network's largest matrix product by format."""
     kind = case.device.split(":")[0]
-    moved = mandatory(case, network, "forward", {}).bytes
+    moved = mandatory(case, network, "forward", 0.0).bytes
     sizes = sorted({*EASILY_COPIED, copied(moved / CACHED), copied(moved)})
     copies = {size: size / best_seconds(program.copy(size // 8), 5) for size in sizes}
     largest = max(products(case, network).values(), key=lambda item: item.flops(1.0), default=None)
