@@ -111,6 +111,8 @@ class _Known(TypedDict, total=False):
     output_dtype: Text | None
     state_dtype: Text | None
     backend: Text | None
+    product: Text | None
+    product_rate: Share | None
     native: Text | None
     warnings: Texts
 

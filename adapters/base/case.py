@@ -14,6 +14,9 @@ INPUTS = ("spikes", "dense", "images", "rate", "events")
 SPIKES = ("spikes", "rate", "events")
 """Inputs that are 0 or 1."""
 
+SPIKE_SHARE = 0.3
+"""Of an input of spikes so many are 1, where a case has no `firing`."""
+
 NETWORK_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm")
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
 
@@ -42,10 +45,10 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the channels
-    of a network's first stage, `image` the pixels of a side. `as_dict` is the canonical form, on which ids rest: all fields but
-    those that are None, as axes are that the workload does not have. So a field that is added here later, with the default None,
-    leaves every earlier id as it is."""
+    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the
+    channels of a network's first stage, `image` the pixels of a side, `firing` the share of ones in an input of spikes.
+    `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
+    not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
 
     framework: str
     construction: str = "default"
@@ -66,6 +69,7 @@ class Case:
     image: int = ABSENT
     classes: int = ABSENT
     norm: bool = ABSENT
+    firing: float = ABSENT
 
     @property
     def framework_variant(self) -> str:

@@ -261,7 +261,9 @@ class Program(ReadByHarness, Protocol):
         return None
 
     def facts(self, result: Any) -> dict[str, Any]:
-        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings. `scaled_in_call`
+        """What a reader should know of this run: output dtype, providers chosen by the framework, warnings. A kernel that chooses
+        how to multiply spikes names its `product` (event, table, dense; several with commas between) and, as `product_rate`, the
+        share of ones that it counted, on which the choice rested. `scaled_in_call`
         names the neurons whose currents are multiplied by `current_scale` inside the call, because no parameters stand in front
         of them that could take the factor."""
         return {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, Case, Native
+from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, SPIKE_SHARE, Case, Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
@@ -28,6 +28,7 @@ else:  # a type checker cannot read a Literal that is computed
 
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
+Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
 Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
@@ -63,6 +64,7 @@ class Grid(_Table):
     image: list[Count] = Field([32], min_length=1, description="pixels of a side")
     classes: list[Count] = Field([10], min_length=1)
     norm: list[Flag] = Field([True], min_length=1, description="batch norms in networks that have a choice")
+    firing: list[Share] = Field([SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'")
 
 
 def _with_step(phases: list[str]) -> list[str]:
@@ -194,7 +196,10 @@ def _check_excludes(path: Path, experiment: Experiment) -> None:
 
 
 def _check_axes(path: Path, grid: Grid) -> None:
-    """What was written must mean something for a workload of the grid; others ignore it."""
+    """What was written must mean something for a workload of the grid; others ignore it. A firing rate is one of spikes."""
+    if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
+        why = f"means nothing for input = {shown(grid.input)}; leave it out"
+        raise ConfigError(f"{path}: grid.firing = {shown(grid.firing)}: {why}")
     for axis in (axis for axis in Grid.model_fields if axis in grid.model_fields_set):
         values = getattr(grid, axis)
         if all(WORKLOADS[name].ignores(axis, values) for name in grid.workload):

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import SPIKE_SHARE, Case
 from snnbench.adapters.base.contract import Parameters, shifts
 from snnbench.adapters.base.network import INPUT, Network
 from snnbench.adapters.base.result import Array
@@ -24,7 +24,7 @@ from .rounding import round_to
 NUMBERS = 2
 """Counted up when the numbers of a case become others, so that no file of an earlier version is taken for them."""
 
-INPUT_RATES = {"spikes": 0.3, "events": 0.03}
+EVENT_SHARE = 0.03
 
 # Streams of random numbers, so that e.g. another batch size leaves the weights alone.
 WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
@@ -161,9 +161,9 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
 
 
 def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
-    """`spikes` are Bernoulli(0.3), `events` Bernoulli(0.03) as from event cameras, `rate` Bernoulli with a probability U(0,1) of
-    each pixel; `dense` are U(0,1), `images` N(0,1) and the same at every step. For a neuron currents are Gaussian, 0 where there
-    is no spike."""
+    """`spikes` are Bernoulli(0.3) or of the case's own `firing`, `events` Bernoulli(0.03) as from event cameras, `rate`
+    Bernoulli with a probability U(0,1) of each pixel; `dense` are U(0,1), `images` N(0,1) and the same at every step. For a
+    neuron currents are Gaussian, 0 where there is no spike."""
     random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
     if case.input == "images":
         return np.repeat(random.standard_normal((1, *shape[1:]), dtype=np.float32), case.time_steps, axis=0)
@@ -171,7 +171,8 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
     if case.input == "rate":
         given = (dense < random.random((1, *shape[1:]), dtype=np.float32)).astype(np.float32)
     else:
-        given = dense if case.input == "dense" else (dense < INPUT_RATES[case.input]).astype(np.float32)
+        share = EVENT_SHARE if case.input == "events" else case.firing or SPIKE_SHARE
+        given = dense if case.input == "dense" else (dense < share).astype(np.float32)
     if any(node.kind == "neuron" for node in network.readers[INPUT]):
         currents = random.standard_normal(shape, dtype=np.float32)
         return currents if case.input == "dense" else currents * given

@@ -35,6 +35,7 @@ AXES = {
     "classes": Axis("classes", lambda value: f"{value} classes", unit="count"),
     "norm": Axis("norm", lambda value: "norms" if value else "no norms"),
     "input": Axis("input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"),
+    "firing": Axis("input firing", lambda value: f"{100 * value:g} % of the input fires", unit="share"),
     "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
     "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
     "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),

@@ -172,11 +172,11 @@ def _verdict(entry: Entry) -> str:
     return (proved if row.proved else "rejected") if row.first.proof else ""
 
 
-OF_NETWORKS = ("width", "image", "classes", "norm")
+LATER = ("width", "image", "classes", "norm", "firing")
 """Fields of a case whose columns stand last."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in OF_NETWORKS)),
+    *map(_case_metric, (name for name in CASE_FIELDS if name not in LATER)),
     *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
@@ -236,6 +236,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("started_at", lambda row: row.first.started_at),
     Metric("case_id", lambda row: row.first.case_id),
     Metric("schema", lambda row: SCHEMA),
-    *map(_case_metric, OF_NETWORKS),
+    *map(_case_metric, LATER),
+    # Where a kernel chooses how to multiply spikes: which products it took, and the share of ones that it counted.
+    _fact("product"),
+    _fact("product_rate", "share"),
 )
 """In the order of results.csv, which people's scripts read."""

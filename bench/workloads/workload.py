@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snnbench.adapters.base.case import NETWORK_AXES, Case
+from snnbench.adapters.base.case import NETWORK_AXES, SPIKE_SHARE, Case
 from snnbench.adapters.base.network import Network
 
 Build = Callable[[Case], Network]
@@ -31,8 +31,11 @@ class Workload:
         return (self.network.__doc__ or "").partition("\n")[0]
 
     def canonical(self, case: Case) -> Case:
-        """`case` with what this workload fixes, and None for axes it does not have: no case is measured twice under two names."""
+        """`case` with what this workload fixes, and None for axes that it or its input does not have, and for the usual `firing`:
+        no case is measured twice under two names."""
         values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
+        if case.input != "spikes" or case.firing == SPIKE_SHARE:
+            values["firing"] = None
         return replace(case, **values)
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:
@@ -41,8 +44,8 @@ class Workload:
         return (absent or axis in self.fixed) and list(values) != [self.fixed.get(axis)]
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """`case` at the small odd sizes, with another kind of input."""
-        sizes: dict[str, Any] = {**self.small, "input": input}
+        """`case` at the small odd sizes, with another kind of input, in which enough spikes are to show something."""
+        sizes: dict[str, Any] = {**self.small, "input": input, "firing": None}
         return replace(case, **sizes)
 
 

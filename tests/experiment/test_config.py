@@ -64,6 +64,11 @@ MISTAKES = {
     "duration is zero": ('name = "a"\n[measure]\nbudget = "0s"', ["measure.budget = '0s'", "'60s'"]),
     "size without unit": ('name = "a"\n[measure]\nhost_memory = "16"', ["measure.host_memory = '16'", "'16GiB'"]),
     "size with unknown unit": ('name = "a"\n[measure]\nhost_memory = "16 gigs"', ["measure.host_memory = '16 gigs'", "'16GiB'"]),
+    "a firing rate of no spikes": (
+        'name = "a"\n[grid]\ninput = ["dense"]\nfiring = [0.1]',
+        ["grid.firing = [0.1]: means nothing for input = ['dense']; leave it out"],
+    ),
+    "a firing rate above one": ('name = "a"\n[grid]\nfiring = [15]', ["grid.firing = 15", "at most 1"]),
     "no blocks": ('name = "a"\n[measure]\nblocks = 0', ["measure.blocks = 0", "above 0"]),
     "no passes": ('name = "a"\n[measure]\npasses = 0', ["measure.passes = 0", "above 0"]),
     "threads": ('name = "a"\n[measure]\nthreads = -1', ["measure.threads = -1", "at least 0"]),

@@ -196,3 +196,12 @@ def test_an_estimate_grows_with_blocks_and_slots():
     assert estimate_seconds(case, 2, 10.0) > estimate_seconds(case, 1, 10.0) > estimate_seconds(case, 1, 1.0) > 1.0
     compiled = replace(case, mode="compile")
     assert estimate_seconds(compiled, 3, 1.0) > 100 + estimate_seconds(case, 3, 1.0)
+
+
+def test_a_firing_rate_belongs_to_spikes_and_the_usual_one_to_nobody():
+    usual, few = Case("torch"), Case("torch", firing=0.02)
+    assert workload_of(few).canonical(few) == few
+    for input in ("dense", "images", "rate", "events"):
+        assert workload_of(usual).canonical(replace(few, input=input)) == replace(usual, input=input)
+    assert workload_of(usual).canonical(replace(usual, firing=0.3)) == usual
+    assert workload_of(few).small_case(few).firing is None, "of few neurons hardly any would fire"

@@ -115,10 +115,10 @@ def test_without_bias_or_weights():
 def test_the_identity_depends_on_what_the_numbers_depend_on():
     changed = {"workload": "lif", "neuron": NEURONS["hard"], "layers": 2, "neurons": 98, "time_steps": 38}
     changed |= {"batch": 4, "precision": "bf16", "input": "dense", "bias": False, "seed": 1}
-    changed |= {"width": 8, "image": 16, "classes": 7, "norm": False}
+    changed |= {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02}
     alike = {"framework": "other", "construction": "c", "mode": "compile", "device": "cuda", "input_grad": False}
     assert changed.keys() | alike.keys() == {field.name for field in fields(Case)}
-    assert len({problem_id(CASE), *(problem_id(replace(CASE, **{key: value})) for key, value in changed.items())}) == 15
+    assert len({problem_id(CASE), *(problem_id(replace(CASE, **{key: value})) for key, value in changed.items())}) == 16
     assert {problem_id(replace(CASE, **{key: value})) for key, value in alike.items()} == {problem_id(CASE)}
 
 
@@ -186,3 +186,11 @@ def test_what_lies_before_a_neuron_is_computed_once(monkeypatch):
     monkeypatch.setattr(oracle, "compute", lambda run, node, *rest: (computed.append(node.name), compute(run, node, *rest)))
     calibrate(replace(CASE, workload="contract", **TINY), network_of(replace(CASE, workload="contract")))
     assert computed.count("conv1") == computed.count("norm2") == computed.count("neuron1") == 1
+
+
+@pytest.mark.parametrize(("firing", "share"), [(None, 0.3), (0.02, 0.02), (0.5, 0.5)])
+def test_an_input_of_spikes_fires_as_the_case_says_and_the_neuron_as_ever(firing, share):
+    problem = problem_of(replace(CASE, firing=firing))
+    assert set(np.unique(problem.input)) == {0, 1}
+    assert problem.input.mean() == pytest.approx(share, rel=0.1)
+    assert rates(problem)["neuron1"] == pytest.approx(0.15, abs=0.03)

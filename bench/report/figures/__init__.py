@@ -6,6 +6,7 @@ from ..table import Table
 from .cold_start import cold_start
 from .coverage_map import coverage_map
 from .figure import Figure, Panel, substituted
+from .firing import firing
 from .launch import launch
 from .memory import memory
 from .natives import natives
@@ -18,7 +19,7 @@ from .slots import slots
 from .times import times
 from .winners import winners
 
-FIGURES = (winners, times, scaling, pareto, memory, cold_start, launch, roofline, proof, natives, slots)
+FIGURES = (winners, times, scaling, firing, pareto, memory, cold_start, launch, roofline, proof, natives, slots)
 """In the order in which a reader asks."""
 
 
