@@ -3,7 +3,7 @@
 import os
 import pwd
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,18 @@ def cut(text: str, first: int, last: int = 0) -> str:
     start, end = text[: first - 1], re.sub(r"\A\S+", "", text[len(text) - last :])
     word = start[max(start.rfind(" "), start.rfind("\n")) + 1 :]
     return f"{start.removesuffix(word) if '/' in word else start}…{end}"
+
+
+def unplaced(value: Any, folders: Iterable[Path]) -> Any:
+    """`value`, of JSON, with paths below any of `folders` relative to it in all its texts: where those lie tells of their owner.
+
+    >>> unplaced("/srv/secret/mine.py:3", [Path("/srv/secret")])
+    'mine.py:3'
+    """
+    home = Path(os.environ.get("HOME", "/"))
+    told = {str(folder) for folder in folders if len(folder.parts) > 2 and not home.is_relative_to(folder)}
+    known = _any_of(told, r"(?<![\w.-])", r"(/|(?![\w.-]))")
+    return _every_text(value, lambda text: known.sub(lambda found: "" if found[1] else ".", text))
 
 
 def _every_text(value: Any, change: Callable[[str], str]) -> Any:

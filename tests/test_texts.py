@@ -1,13 +1,14 @@
 """Texts from outside steer no terminal and name nobody."""
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from snnbench.status import in_words
-from snnbench.texts import anonymous, clean, cut
+from snnbench.texts import anonymous, clean, cut, unplaced
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,20 @@ def test_a_home_or_user_that_says_nothing_replaces_nothing(monkeypatch, home, us
     monkeypatch.setattr("snnbench.texts._account", lambda: (user, home))
     text = "a relative path. /usr/lib/torch by root: // . a"
     assert anonymous(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ('File "/srv/offer/a/mine.py", line 3', 'File "mine.py", line 3'),
+        ("/srv/offer/b.py in '/srv/offer' of /srv/offer2/c", "b.py in '.' of /srv/offer2/c"),
+        ("/mnt/srv/offer/b.py, file:///srv/offer/b.py", "/mnt/srv/offer/b.py, file://b.py"),
+        ("/opt/x /usr/x", "/opt/x /usr/x"),
+    ],
+)
+def test_a_path_below_a_known_folder_is_relative_to_it(text, written):
+    folders = [Path("/srv/offer"), Path("/srv/offer/a"), Path("/"), Path("/opt"), Path(".")]
+    assert unplaced({text: [text, 3]}, folders) == {written: [written, 3]}
 
 
 def test_a_home_behind_a_link_is_known_by_both_names(monkeypatch, tmp_path):

@@ -5,6 +5,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
+def without_folder(reference: str) -> str:
+    """`mine.py:Mine` of `/folder/mine.py:Mine`; a module's as it is."""
+    return reference.rpartition("/")[2]
+
+
 @dataclass(frozen=True)
 class AdapterInfo:
     """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
@@ -35,8 +40,9 @@ class AdapterInfo:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What a record says of it."""
-        return {name: getattr(self, name) for name in ("name", "version", "reference", "source_sha256", "closure")}
+        """What a record says of it: of a file its name and hash, not where it lies."""
+        known = {name: getattr(self, name) for name in ("name", "version", "source_sha256", "closure")}
+        return known | {"reference": without_folder(self.reference)}
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `error` only where there is one."""

@@ -1,6 +1,7 @@
 """Runs a plan into a result folder, block by block, group by group. Every case ends as a record with a status."""
 
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from snnbench.adapters.base.case import Case, full_name
 from .. import __version__
 from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
+from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..machine.facts import machine_facts
@@ -21,6 +23,7 @@ from ..records.record import RECORD, Record
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
 from ..schema import understood
+from ..texts import unplaced
 from .block import Block, Ended
 from .done import Done, reasons
 from .launcher import Launcher
@@ -56,7 +59,8 @@ def execute(
     every record that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
     writing there."""
     with folder.locked(), folder.writing() as scratch:
-        folder.write_experiment(plan.experiment.model_dump(mode="json"))
+        adapters = [without_folder(reference) for reference in plan.experiment.adapters]
+        folder.write_experiment(plan.experiment.model_dump(mode="json") | {"adapters": adapters})
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)
@@ -204,6 +208,8 @@ class Runner:
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
         )
+        own = Path(planned.adapter.reference).parent, Path(__file__).resolve().parents[2], Path(sys.prefix), Path.cwd()
+        known, folded = unplaced([known, folded], own)
         try:
             record = understood(RECORD, {**known, **folded})
         except ValueError as error:

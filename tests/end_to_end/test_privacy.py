@@ -1,30 +1,34 @@
 """What a run leaves can be shown to anybody: it says nothing of whose machine it was, and steers no terminal."""
 
+import json
 import re
 import shutil
+import sys
 
 import pytest
 from platformdirs import user_cache_path
 from support.pages import whole_page
-from support.paths import FAULTY
+from support.paths import FAULTY, ROOT
 
 USER = "alice-of-the-lab"
 ADAPTERS = {"tells": "Tells", "tells-why": "TellsWhy", "tells-late": "TellsLate", "tells-at-once": "TellsAtOnce"}
+SECRET_FOLDER = "offer-to-a-client"
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 SECRETS = {"TORCH_HUB_TOKEN": "hunter2", "CUDA_SECRET": "hunter3", "HF_TOKEN": "hunter4"}
 
 
 @pytest.fixture(scope="module")
 def told(snnbench_module):
-    """A run in somebody's home folder, with adapters that lie there and tell everything; and its output."""
-    home = snnbench_module.folder / "home" / USER
-    (home / "adapters").mkdir(parents=True)
+    """A run in somebody's home folder, with adapters that lie elsewhere and tell everything; and its output."""
+    home, adapters = snnbench_module.folder / "home" / USER, snnbench_module.folder / SECRET_FOLDER / "adapters"
+    for folder in (home, adapters):
+        folder.mkdir(parents=True)
     for name in ("telling.py", "numpy_network.py"):
-        shutil.copy(FAULTY / name, home / "adapters" / name)
+        shutil.copy(FAULTY / name, adapters / name)
     cache = {"SNNBENCH_CACHE": str(user_cache_path("snnbench"))}
     own = {"HOME": str(home), "USER": USER, "XLA_FLAGS": f"--xla_dump_to={home}/dump", **SECRETS, **cache}
     snnbench_module.environment |= own
-    config = snnbench_module.config([*ADAPTERS], [f"{home}/adapters/telling.py:{name}" for name in ADAPTERS.values()])
+    config = snnbench_module.config([*ADAPTERS], [f"{adapters}/telling.py:{name}" for name in ADAPTERS.values()])
     return snnbench_module.run(config, out=home / "results" / USER), str(home)
 
 
@@ -34,7 +38,7 @@ def test_no_file_names_home_or_user_or_a_secret(told):
     assert {path.name for path in files} >= {"experiment.json", "planned.json", "results.csv", "report.html"}
     for path in files:
         text = whole_page(path) if path.suffix == ".html" else path.read_text()
-        for word in (home, USER, *SECRETS, *SECRETS.values()):
+        for word in (home, USER, SECRET_FOLDER, str(ROOT), sys.prefix, *SECRETS, *SECRETS.values()):
             assert word not in text, (path, word, text[max(text.find(word) - 200, 0) : text.find(word) + 100])
 
 
@@ -49,10 +53,19 @@ def test_what_they_told_is_there_all_the_same(told):
     assert records["tells"]["warnings"][0] == records["tells"]["facts"]["output_dtype"] == "~/secret of USER"
     assert records["tells-why"]["reason"] == "~/secret of USER"
     assert "ValueError: ~/secret of USER" in records["tells-late"]["reason"]
-    assert "~/adapters/telling.py" in records["tells-late"]["traceback"]
+    assert 'File "telling.py", line' in records["tells-late"]["traceback"]
     assert "~ USER" in records["tells-at-once"]["stderr_tail"]
-    assert records["tells"]["adapter"]["reference"] == "~/adapters/telling.py:Tells"
+    assert records["tells"]["adapter"]["reference"] == "telling.py:Tells"
     assert records["tells"]["environment"]["variables"]["XLA_FLAGS"] == "--xla_dump_to=~/dump"
+
+
+def test_an_adapter_without_its_folder_resumes_and_is_reported(told, snnbench_module):
+    ended, _ = told
+    written = json.loads((ended.folder / "experiment.json").read_text())["adapters"]
+    assert written == [f"telling.py:{name}" for name in ADAPTERS.values()]
+    resumed = snnbench_module("plan", "--config", snnbench_module.folder / "odd.toml", "--out", ended.folder, "--json")
+    states = {case["case"]["framework"]: case["state"] for case in json.loads(resumed.stdout)["cases"]}
+    assert (states["tells"], states["tells-why"]) == ("done", "unsupported"), states
 
 
 def test_no_terminal_is_steered(told, snnbench_module):
