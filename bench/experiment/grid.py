@@ -17,16 +17,19 @@ from .config import Experiment, Grid, listed
 from .values import parse_neuron
 
 AXES = [axis for axis in Grid.model_fields if axis != "framework"]
+VARIANT = ("framework", "construction", "mode")
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
-    """Every combination of the axes other than the framework, as cases without a framework. `devices` count where the config
-    names none."""
+    """Every combination of the axes other than the framework that is not excluded for all of them, as cases without a framework.
+    `devices` count where the config names none."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
     combinations = (dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values()))
     cases = [Case("", seed=experiment.seed, **combination) for combination in combinations]
-    return list(dict.fromkeys(workload_of(case).canonical(case) for case in cases))
+    found = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
+    excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT)]
+    return [case for case in found if not any(_matches(case, entry) for entry in excluded)]
 
 
 def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
@@ -37,11 +40,12 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
             if name not in adapters:
                 raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
     variants = [variant for text in experiment.grid.framework for variant in resolve_framework(text, adapters, where)]
+    of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
     cases: dict[Case, None] = {}
     for point in points(experiment, ["cuda"] if "cuda" in devices else ["cpu"]):
         for framework, construction, mode in variants:
             case = replace(point, framework=framework, construction=construction, mode=mode)
-            if not any(_matches(case, entry) for entry in experiment.exclude):
+            if not any(_matches(case, entry) for entry in of_variants):
                 cases[case] = None
     return list(cases)
 

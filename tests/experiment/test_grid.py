@@ -4,11 +4,12 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from support.paths import ROOT
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import Case, sizes
 from snnbench.experiment.adapter_info import AdapterInfo
-from snnbench.experiment.config import Experiment
-from snnbench.experiment.grid import expand, resolve_framework, select
+from snnbench.experiment.config import Experiment, load_config
+from snnbench.experiment.grid import expand, points, resolve_framework, select
 from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
 from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
@@ -205,3 +206,23 @@ def test_a_firing_rate_belongs_to_spikes_and_the_usual_one_to_nobody():
         assert workload_of(usual).canonical(replace(few, input=input)) == replace(usual, input=input)
     assert workload_of(usual).canonical(replace(usual, firing=0.3)) == usual
     assert workload_of(few).small_case(few).firing is None, "of few neurons hardly any would fire"
+
+
+def test_on_a_gpu_each_network_has_the_sizes_of_its_own_paper_alone():
+    found = points(load_config(ROOT / "configs" / "networks-gpu.toml"), ["cuda"])
+    assert {f"{case.workload} {sizes(case)} {case.precision} {case.input}" for case in found} == {
+        *(f"cifar-{size} T=10 B=64 W=128 I=32 K=10 fp32 images" for size in ("small", "medium", "large")),
+        *(f"{name} T=6 B=16 W=64 I=224 K=1000 fp32 images" for name in ("alexnet", "resnet34")),
+        *(f"spiking-resnet{depth} T=32 B=100 W=64 I=32 K=10 fp32 rate" for depth in (18, 34, 50)),
+        *(f"mnist-mlp N=1000 T=25 B=128 I=28 K=10 {precision} images" for precision in ("fp32", "amp-bf16")),
+        "sew-resnet18 T=4 B=112 W=64 I=224 K=1000 amp-bf16 images",
+    }
+    own = {case.neuron.label() for case in found if case.workload == "cifar-medium"}
+    assert own == {"hard(decay=0.5)", "hard(detach_reset=False, decay=0.25, threshold=0.25, surrogate=rectangle)"}
+
+
+def test_what_is_excluded_of_one_framework_is_a_point_of_others():
+    grid = {"framework": ["torch", "norse"], "neurons": [8, 16]}
+    exclude = [{"neurons": 8}, {"framework": "norse", "neurons": 16}]
+    assert [case.neurons for case in points(experiment(grid=grid, exclude=exclude), ["cpu"])] == [16]
+    assert [case.framework for case in cases(grid=grid, exclude=exclude)] == ["torch"]
