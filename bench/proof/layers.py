@@ -36,8 +36,9 @@ class Product:
 
 Value = np.ndarray | Product
 Gradient = Mapping[str, Value]
-Pull = Callable[[np.ndarray], tuple[Gradient, Value]]
-"""The gradient of a node's value → those of its parameters by name, and that of each value that it reads."""
+Passed = Value | tuple[Value, ...]
+Pull = Callable[[np.ndarray], tuple[Gradient, Passed]]
+"""The gradient of a node's value → those of its parameters by name, and that of the value that it reads, or of each."""
 
 
 def windows(x: np.ndarray, options: Options, outside: float = 0.0) -> np.ndarray:
@@ -63,7 +64,7 @@ def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Option
 def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     weight = parameters["weight"]
 
-    def pull(gradient: np.ndarray) -> tuple[Gradient, Product]:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, Value]:
         by_weight = Product(gradient.reshape(-1, gradient.shape[2]).T, x.reshape(-1, x.shape[2]))
         return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1))}, Product(gradient, weight)
 
@@ -147,7 +148,7 @@ def _flatten(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nd
 
 
 def _add(options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Pull]:
-    return x + y, lambda gradient: ({}, gradient)
+    return x + y, lambda gradient: ({}, (gradient, gradient))
 
 
 def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:

@@ -149,8 +149,8 @@ def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
             _again(network, result, node)
         own, gradient = result.pulls[node.name](whole(by_value.pop(node.name)))
         by_parameter[node.name] = {name: own[name] for name in network.parameters.get(node.name, {})}
-        for name in node.inputs:
-            by_value[name] = whole(by_value[name]) + whole(gradient) if name in by_value else gradient
+        for name, part in zip(node.inputs, gradient if isinstance(gradient, tuple) else (gradient,), strict=True):
+            by_value[name] = whole(by_value[name]) + whole(part) if name in by_value else part
         if result.lean:
             _forget(network, result, node, [])
             result.values.pop(node.name, None)

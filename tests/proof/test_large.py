@@ -4,18 +4,16 @@ import json
 
 import pytest
 from support.expected import adapter_of
-from support.networks import TINY, network_of
+from support.networks import TINY, WIDEST, network_of
 from support.paths import WRONG
 from support.proofs import proof_of
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
-from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.stages import own_width
 
-NEURON = NeuronSpec("hard", detach_reset=True, decay=0.5)
-IMAGENET = {"width": 64, "image": 224, "classes": 1000, "neuron": NEURON}
+IMAGENET = {"width": 64, "image": 224, "classes": 1000, "neuron": WIDEST}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 FAULTS, SOFT, NINE_ITEMS, STACKS = (TABLE[key] for key in ("faults", "soft", "nine_items", "stacks"))
 TIMED = [fault for kind in ("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives") for fault in TABLE[kind]]
 """Tried in tests/proof/test_recheck.py."""
-NETWORKS = [fault for faults in TABLE["networks"].values() for fault in faults]
-"""Tried in tests/adapters/test_networks.py."""
+NETWORKS = [fault for kind in ("networks", "real") for faults in TABLE[kind].values() for fault in faults]
+"""Tried in tests/proof/test_wrong_networks.py."""
 
 KINDS = ("soft", "hard", "none")
 PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]

@@ -2,9 +2,12 @@
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import WORKLOADS, Workload
 
 TINY = {"time_steps": 5, "batch": 3}
+WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
+"""The neuron that most frameworks have."""
 
 
 def contract(case: Case) -> Network:
@@ -71,3 +74,9 @@ def workload_of(case: Case) -> Workload:
 
 def network_of(case: Case) -> Network:
     return workload_of(case).network(case)
+
+
+def sized(workload: str, **changes) -> Case:
+    """A case of a named network at its small odd sizes, in the common neuron."""
+    case = Case("torch", workload=workload, neuron=WIDEST, width=8, image=16, classes=10, norm=True, neurons=97)
+    return WORKLOADS[workload].small_case(WORKLOADS[workload].canonical(case), **changes)

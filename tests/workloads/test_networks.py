@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.expected import HERE, adapter_of, case_of, on_jax
+from support.networks import WIDEST, sized
 from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters.base.case import INPUTS, SPIKES, Case
-from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.problem import draw_input
 from snnbench.workloads import NETWORKS, WORKLOADS, workload_of
 
-WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
-"""The neuron that most frameworks have."""
 PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as torchvision counts of theirs
     "cifar-small": (10.40, 5),
     "cifar-medium": (13.65, 9),
@@ -28,12 +26,6 @@ PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as 
     "mnist-mlp": (0.80, 2),
 }
 TORCH = ("torch", "snntorch", "spikingjelly", "norse", "sinabs", "fused")
-
-
-def sized(workload, **changes):
-    """A case of a network at its small odd sizes, in the common neuron."""
-    case = Case("torch", workload=workload, neuron=WIDEST, width=8, image=16, classes=10, norm=True, neurons=97)
-    return workload_of(case).small_case(workload_of(case).canonical(case), **changes)
 
 
 def case_for(name, workload, neuron):

@@ -19,13 +19,14 @@ from snnbench.adapters.base.result import Gradients
 from .. import oracle
 from ..judge import Call
 from ..limits import Limits, LimitsByNode
-from ..problem import Problem, alone, places
+from ..problem import Problem, alone, is_chain, places
 from ..recurrence import from_threshold, run, spec_of
 from .arrays import of_arrays
 from .constants import CONSTANTS
 from .fitting import fit_decisions, misfit_of, shortest, wrong_decisions
 from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, worded
 from .hypotheses import Evidence, Hypothesis, anywhere, linear, other_items, reordered, roundings, structures
+from .networks import behind_neurons, of_inputs
 from .operands import operands
 from .recurrences import recurrences
 
@@ -53,8 +54,8 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Gradients are looked at
-    where the network is a single layer."""
+    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Of a chain of several
+    layers gradients are not looked at."""
     network, names = problem.network, places(problem.network)
     for neuron in network.neurons:
         given = call.spikes.get(neuron)
@@ -67,12 +68,14 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
         neuron = network.neurons[index]
         spikes, limit = _flat(call.spikes[neuron]), limits[neuron]
         if right := _misfit(layer, spikes, limit):
+            if names[neuron] == neuron and (found := of_inputs(problem, call, neuron, limit)):
+                return found
             if swapped := _exchanged(layers, index, spikes, limit, FAR_BETTER * right):
                 return swapped
             named = _of_layer(layer, spikes, None, limit)
             in_front = index == 0 and names[neuron] != neuron
             return f"in {names[neuron]}: {named}" if named and not in_front else named
-    return None
+    return None if is_chain(network) else behind_neurons(problem, call, limits)
 
 
 def _layers(problem: Problem, call: Call) -> list[Problem]:

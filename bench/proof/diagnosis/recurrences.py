@@ -28,7 +28,10 @@ def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     for pause in (1, 2, 3, 5, 10):
         yield f"a neuron rests for {pause} step{'s' if pause > 1 else ''} after a spike (refractory)", _rests(e, pause)
     for bits in range(1, 11):
-        yield f"the potential is kept in steps of 1/{2**bits}", _traced(e, before=partial(_in_steps, 2.0**bits))
+        yield (
+            f"the potential is kept in steps of 1/{2**bits}",
+            _traced(e, before=partial(_in_steps, 2.0**bits), above=2 * e.limit.distance),
+        )
     for every in (2, 3, 4, 5, 8, 10):
         if every < steps // 2:
             words = "second" if every == 2 else "third" if every == 3 else f"{every}th"
@@ -43,14 +46,17 @@ def _same(v: np.ndarray) -> np.ndarray:
     return v
 
 
-def _traced(e: Evidence, before: Change = _same, after: Change = _same, resets: np.ndarray | None = None) -> Hypothesis:
-    """A loop that changes the potential before its spike or after its reset, or resets on other spikes."""
+def _traced(
+    e: Evidence, before: Change = _same, after: Change = _same, resets: np.ndarray | None = None, above: float = 0.0
+) -> Hypothesis:
+    """A loop that changes the potential before its spike or after its reset, or resets on other spikes. Its potentials are shown
+    so much `above`: then one on the threshold fires, and is not left out as too near to tell."""
     resets = e.right.spikes if resets is None else resets
     v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
     for t, current in enumerate(e.right.currents):
         v[t] = before(e.spec.decay * rest + current)
         rest = after(after_reset(e.spec, v[t], resets[t]))
-    return e.suppose(currents=currents_for(e, v))
+    return e.suppose(currents=currents_for(e, v + above))
 
 
 def _rests(e: Evidence, pause: int) -> Hypothesis:

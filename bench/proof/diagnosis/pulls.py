@@ -1,0 +1,196 @@
+"""How gradients may go back through a node instead: tried where all values are right and gradients are not."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from snnbench.adapters.base.contract import Parameters
+from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.adapters.base.result import Gradients
+from snnbench.kernels.spec import SURROGATES
+
+from .. import oracle
+from ..layers import Gradient, Passed, Pull, summed_windows, windows
+from ..limits import LimitsByNode
+from ..problem import Problem
+from ..recurrence import run_backward, spec_of
+from .values import told
+
+Pulls = dict[str, Pull]
+"""By what is said of the node."""
+NO_MEMORY = 1e-30
+"""A decay that is none."""
+PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
+    "the first half of the batch": lambda g: np.s_[:, : g.shape[1] // 2],
+    "the last half of the batch": lambda g: np.s_[:, g.shape[1] // 2 :],
+    "the first batch item": lambda g: np.s_[:, :1],
+    "the last batch item": lambda g: np.s_[:, -1:],
+    "the first step": lambda g: (np.s_[:1],),
+    "the last step": lambda g: (np.s_[-1:],),
+    "all steps but the first": lambda g: (np.s_[1:],),
+    "all steps but the last": lambda g: (np.s_[:-1],),
+}
+
+
+def best_pull(problem: Problem, given: Gradients, run: oracle.Run, limits: LimitsByNode) -> str | None:
+    """The fault of one node, or of all of its kind, with which every gradient `given` is right. The nodes nearest to the wrong
+    gradients come first."""
+    network = problem.network
+    wrong = _wrong(oracle.backward(network, run, problem.upstream), given, limits)
+    sources = {node.name: _sources(network, node.name) for node in network.nodes}
+    near = [node for node in network.nodes if wrong <= sources[node.name] | {node.name}]
+    kinds = {kind: [node for node in network.nodes if node.kind == kind] for kind in {node.kind for node in near}}
+    for alike in [*([node] for node in near), *(nodes for nodes in kinds.values() if len(nodes) > 1)]:
+        faults = [_faults(problem.parameters, run, node) for node in alike]
+        for words in faults[0]:
+            if all(words in own for own in faults):
+                pulls = {**run.pulls, **{node.name: own[words] for node, own in zip(alike, faults, strict=True)}}
+                expected = oracle.backward(network, replace(run, pulls=pulls), problem.upstream)
+                if not _wrong(expected, given, limits):
+                    return told(alike, words)
+    return None
+
+
+def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) -> set[str]:
+    """The nodes, INPUT among them, with gradients that are not as expected. A missing one is zero."""
+    by_parameter, of_input = expected
+    pairs = [(node, given.parameters[node].get(name), right) for node, own in by_parameter.items() for name, right in own.items()]
+    pairs += [(INPUT, given.input, of_input)] if given.input is not None else []
+    wrong = set()
+    for node, array, value in pairs:
+        right = oracle.whole(value)
+        apart = float(np.linalg.norm((0.0 if array is None else array) - right))
+        if not apart <= limits[node].gradient * float(np.linalg.norm(right)):
+            wrong.add(node)
+    return wrong
+
+
+def _sources(network: Network, name: str) -> set[str]:
+    """All that the value of a node is made of."""
+    names, ways = set[str](), [name]
+    while ways:
+        before = () if (at := ways.pop()) == INPUT else network.node(at).inputs
+        ways += [each for each in before if each not in names]
+        names |= {*before}
+    return names
+
+
+def _faults(parameters: Parameters, run: oracle.Run, node: Node) -> Pulls:
+    """The faults of a node's kind, of its parameters, and those that any may have."""
+    right = run.pulls[node.name]
+    faults = dict(_of_kind(parameters, run, node))
+    for name in parameters.get(node.name, {}):
+        faults |= {f"{words} of its {name}": pull for words, pull in _of_parameter(right, name)}
+    for index in range(len(node.inputs)):
+        faults[f"lets no gradient pass to {{{index}}}"] = _passing(right, index, lambda gradient: 0 * gradient)
+        faults[f"passes the gradient of {{{index}}} on twice"] = _passing(right, index, lambda gradient: 2 * gradient)
+        faults[f"passes the gradient of {{{index}}} on one step late"] = _passing(right, index, _late)
+    return faults
+
+
+def _late(gradient: np.ndarray) -> np.ndarray:
+    return np.concatenate([gradient[1:], np.zeros_like(gradient[:1])])
+
+
+def _passing(right: Pull, index: int, change: Callable[[np.ndarray], np.ndarray]) -> Pull:
+    """`right`, with the gradient of the value read as number `index` changed."""
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, tuple[np.ndarray, ...]]:
+        own, passed = right(gradient)
+        parts = [oracle.whole(part) for part in (passed if isinstance(passed, tuple) else (passed,))]
+        parts[index] = change(parts[index])
+        return own, tuple(parts)
+
+    return pull
+
+
+def _of_parameter(right: Pull, name: str) -> Iterator[tuple[str, Pull]]:
+    """Faults of the gradient of one parameter alone."""
+
+    def summed(part: Callable[[np.ndarray], tuple[slice, ...]]) -> Pull:
+        def pull(gradient: np.ndarray) -> tuple[Gradient, Passed]:
+            some = np.zeros_like(gradient)
+            some[part(gradient)] = gradient[part(gradient)]
+            own, passed = right(gradient)
+            return {**own, name: right(some)[0][name]}, passed
+
+        return pull
+
+    def changed(change: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Pull:
+        def pull(gradient: np.ndarray) -> tuple[Gradient, Passed]:
+            own, passed = right(gradient)
+            return {**own, name: change(oracle.whole(own[name]), gradient)}, passed
+
+        return pull
+
+    yield "hands out no gradient", changed(lambda own, gradient: 0 * own)
+    yield "turns the sign of the gradient", changed(lambda own, gradient: -own)
+    yield "takes the mean over the batch in the gradient", changed(lambda own, gradient: own / gradient.shape[1])
+    yield "takes the mean over time in the gradient", changed(lambda own, gradient: own / gradient.shape[0])
+    for words, part in PARTS.items():
+        yield f"sums {words} only in the gradient", summed(part)
+
+
+def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tuple[str, Pull]]:
+    right, x = run.pulls[node.name], run.values[node.inputs[0]]
+    if node.kind == "norm":
+        axes = (0, 1, *range(3, x.ndim))
+        weight = oracle.exact(parameters, node)["weight"].reshape(-1, *(1,) * (x.ndim - 3))
+        deviation = np.sqrt(x.var(axis=axes, keepdims=True) + node.options["epsilon"])
+        normal = (x - x.mean(axis=axes, keepdims=True)) / deviation
+        for words, by_mean, by_spread in (("mean and variance", 0, 0), ("mean", 0, 1), ("variance", 1, 0)):
+
+            def detached(gradient: np.ndarray, by_mean: int = by_mean, by_spread: int = by_spread) -> tuple[Gradient, np.ndarray]:
+                along = by_mean * gradient.mean(axis=axes, keepdims=True)
+                along = along + by_spread * normal * (gradient * normal).mean(axis=axes, keepdims=True)
+                return right(gradient)[0], weight / deviation * (gradient - along)
+
+            yield f"lets no gradient pass its {words}", detached
+    elif node.kind == "max_pool":
+        seen = windows(x, node.options, outside=-np.inf)
+        most = (seen == seen.max(axis=(5, 6), keepdims=True)).astype(np.float64)
+        flipped = most[..., ::-1, ::-1].reshape(*most.shape[:5], -1)
+        last = (np.arange(flipped.shape[-1]) == flipped.argmax(axis=-1)[..., None]).reshape(most.shape)[..., ::-1, ::-1]
+        even = np.ones(most.shape) / most[0, 0, 0, 0, 0].size
+        for words, shares in (
+            ("gives the last of equal values the gradient", last),
+            ("gives equal values equal parts of the gradient", most / most.sum(axis=(5, 6), keepdims=True)),
+            ("gives all equal values the whole gradient", most),
+            ("spreads the gradient over the whole window", even),
+        ):
+            yield words, _by_window(node, x.shape, shares)
+    elif node.kind == "mean_time":
+        yield "does not divide the gradient by T", lambda g: ({}, np.broadcast_to(g, x.shape))
+        yield "gives the last step alone the gradient", lambda g: ({}, np.concatenate([np.zeros_like(x[:-1]), g]))
+    elif node.kind == "neuron":
+        yield from _of_neuron(parameters, run, node)
+
+
+def _by_window(node: Node, shape: tuple[int, ...], shares: np.ndarray) -> Pull:
+    return lambda g: ({}, summed_windows(g[..., None, None] * shares, shape, node.options))
+
+
+def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tuple[str, Pull]]:
+    """The neuron with other equations in its backward, its potentials and spikes being right."""
+    spec, own = spec_of(node.options["neuron"]), oracle.exact(parameters, node)
+    v, s, recurrent = run.potentials[node.name], run.spikes[node.name], own.get("recurrent")
+
+    def by(back: np.ndarray | None = recurrent, **changes: object) -> Pull:
+        other = replace(spec, **changes)  # type: ignore[arg-type]
+
+        def pull(gradient: np.ndarray) -> tuple[Mapping[str, np.ndarray], np.ndarray]:
+            g = run_backward(other, v, s, gradient, back, node.options["potentials"])
+            return {} if recurrent is None else {"recurrent": np.tensordot(g[1:], s[:-1], axes=([0, 1], [0, 1]))}, g
+
+        return pull
+
+    if recurrent is not None:
+        yield "lets no gradient pass its recurrence", by(None)
+        yield "takes its recurrent weight transposed in the backward", by(recurrent.T)
+    attached = "attached" if spec.detach_reset else "detached"
+    yield f"has its reset {attached} in the backward", by(detach_reset=not spec.detach_reset)
+    yield "lets no gradient pass from step to step", by(decay=NO_MEMORY)
+    for surrogate in SURROGATES:
+        if surrogate != spec.surrogate:
+            yield f"has the surrogate {surrogate}, not {spec.surrogate}", by(surrogate=surrogate)

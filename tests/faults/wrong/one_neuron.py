@@ -1,0 +1,118 @@
+"""Real networks of which one neuron, or its recurrence, is another one. Every class says what is wrong with it."""
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch.nn import functional
+
+from snnbench.adapters.base.torch_network import Recurrent
+from snnbench.adapters.torch_loop import TorchLoop
+
+
+class OneNeuron(TorchLoop):
+    """The right network, but for its third neuron."""
+
+    node = "neuron3"
+
+    def neuron_of(self, case, node, features):
+        right = super().neuron_of(case, node, features)
+        return self.wrong(case.spec, features, right) if node.name == self.node else right
+
+
+class OneSurrogate(OneNeuron):
+    """One neuron has another surrogate."""
+
+    name = "wrong-one-surrogate"
+
+    def wrong(self, spec, features, right):
+        return self.neuron(replace(spec, surrogate="atan"), features)
+
+
+class OneWithoutTime(OneNeuron):
+    """One neuron lets no gradient pass from step to step."""
+
+    name = "wrong-one-without-time"
+
+    def wrong(self, spec, features, right):
+        step = right.step
+        right.step = lambda current, v: step(current, None if v is None else v.detach())
+        return right
+
+
+class OneDetached(OneNeuron):
+    """One neuron lets no gradient pass."""
+
+    name = "wrong-one-detached"
+
+    def wrong(self, spec, features, right):
+        forward = right.forward
+        right.forward = lambda currents: forward(currents).detach()
+        return right
+
+
+class StateOfTheLayerBefore(OneNeuron):
+    """Every neuron begins with the last potentials of the one before, where there are as many."""
+
+    name = "wrong-state-of-the-layer-before"
+
+    def neuron_of(self, case, node, features):
+        right = super(OneNeuron, self).neuron_of(case, node, features)
+        step = right.step
+
+        def stepped(current, v):
+            if v is None and node.name != "neuron1" and self.last.shape == current.shape:
+                v = self.last
+            spikes, after = step(current, v)
+            self.last = after.detach()
+            return spikes, after
+
+        right.step = stepped
+        return right
+
+
+class Recurrences(TorchLoop):
+    """The recurrent linear is another one."""
+
+    def program(self, case, network):
+        program = super().program(case, network)
+        for module in program.network.modules():
+            if isinstance(module, Recurrent):
+                module.recurrent.forward = partial(self.fed_back, module.recurrent)
+        return program
+
+
+class RecurrentTransposed(Recurrences):
+    """The recurrent weight is transposed."""
+
+    name = "wrong-recurrent-transposed"
+
+    def fed_back(self, linear, spikes):
+        return functional.linear(spikes, linear.weight.T)
+
+
+class RecurrentWithoutItself(Recurrences):
+    """No neuron takes its own spikes back."""
+
+    name = "wrong-recurrent-without-itself"
+
+    def fed_back(self, linear, spikes):
+        return functional.linear(spikes, linear.weight - torch.diag(torch.diag(linear.weight)))
+
+
+class RecurrenceLate(Recurrences):
+    """The recurrence comes one step late."""
+
+    name = "wrong-recurrence-late"
+
+    def program(self, case, network):
+        program = super().program(case, network)
+        for module in program.network.modules():
+            if isinstance(module, Recurrent):
+                scan = module.scan
+                module.scan = lambda currents, state, scan=scan: (setattr(self, "spikes", None), scan(currents, state))[1]
+        return program
+
+    def fed_back(self, linear, spikes):
+        before, self.spikes = self.spikes, spikes
+        return linear(spikes) * 0 if before is None else functional.linear(before, linear.weight)

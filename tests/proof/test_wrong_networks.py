@@ -1,0 +1,35 @@
+"""Wrong networks are rejected, with words that name the node and the fault."""
+
+import tomllib
+
+import pytest
+from support.networks import TINY, sized
+from support.paths import WRONG
+from support.proofs import proof_of
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import Case
+
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
+SMALL = [(network, fault, words) for network, faults in TABLE["networks"].items() for fault, words in faults.items()]
+REAL = [(network, fault, words) for network, faults in TABLE["real"].items() for fault, words in faults.items()]
+
+
+def test_there_are_many():
+    assert len({fault for _, fault, _ in REAL}) >= 50
+
+
+@pytest.mark.parametrize(("network", "fault", "words"), SMALL, ids=lambda value: value)
+def test_of_the_contract(network, fault, words):
+    adapter = registry.load(f"{WRONG}/{fault}")
+    sizes = TINY if network == "contract" else {"time_steps": 37, "batch": 3}
+    proof = proof_of(adapter, Case(adapter.name, workload=network, **sizes))
+    assert not proof.passed
+    assert words in proof.reason
+
+
+@pytest.mark.parametrize(("network", "fault", "words"), REAL, ids=lambda value: value)
+def test_of_the_papers(network, fault, words):
+    proof = proof_of(registry.load(f"{WRONG}/{fault}"), sized(network))
+    assert not proof.passed
+    assert words in proof.reason
