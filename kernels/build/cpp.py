@@ -57,10 +57,16 @@ def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
     CompilerFailed."""
     if (compiler_command := compiler()) is None:
         raise CompilerFailed("there is no C++ compiler")
-    command, program = [*compiler_command, *FLAGS, *options, *_openmp()], Path(compiler_command[0]).resolve()
-    identity = f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}"
-    key = hashlib.sha256("\0".join([source, *command, identity, _cpu()]).encode()).hexdigest()[:32]
+    command = [*compiler_command, *FLAGS, *options, *_openmp()]
+    key = hashlib.sha256("\0".join([source, *command, *identity()]).encode()).hexdigest()[:32]
     return ctypes.CDLL(str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path))))
+
+
+def identity() -> tuple[str, str]:
+    """What builds depend on beside source and options: the compiler's program, and the CPU's name and features."""
+    program = Path((compiler() or ("none",))[0]).resolve()
+    known = program.stat() if program.exists() else None
+    return f"{program} {known and (known.st_size, known.st_mtime_ns)}", _cpu()
 
 
 def _compile(command: list[str], source: str, path: Path) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+import torch
 from torch import Tensor
 
 from .. import bits
@@ -47,9 +48,15 @@ class Saved:
     x: Tensor | None
     """The input (T, B, K), unless it is packed."""
     packed: Tensor | None
-    """The input as `bits.pack` stores it."""
+    """The input as `bits.pack` stores it, or as int64 words of `linear.launch`."""
     currents: Tensor | None
+    """The neuron's currents; or, if the input is in words, its potentials before the spike."""
     checkpoints: Tensor | None
     operands: Operands | None = None
     """Weight operands from forward, reused by backward. Without them backward looks them up, or splits the weight again while a
     CUDA graph is captured."""
+
+    @property
+    def potentials(self) -> Tensor | None:
+        """`currents` if they are potentials."""
+        return self.currents if self.packed is not None and self.packed.dtype == torch.int64 else None

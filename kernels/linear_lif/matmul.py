@@ -1,11 +1,13 @@
-"""The matrix products of a linear layer: `PlainOperands` in one type, or `ShortOperands`, the short numbers of a tier.
+"""The matrix products of a linear layer: `PlainOperands` in one type, `linear.CpuOperands`, which skip the zeros of spikes, or
+`ShortOperands`, the short numbers of a tier.
 
-Both have `dtype`, the type in which they take inputs x (rows, K); `scale`, None or (N,), which the neuron multiplies the
+All have `dtype`, the type in which they take inputs x (rows, K); `scale`, None or (N,), which the neuron multiplies the
 currents by; and
 
     currents(x, out)                  out = x·Wᵀ / scale
     add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = for the first; g may be a Split if `takes_parts`
     add_input(into, g, first)         into (rows, K) += G·W, or = for the first
+    holds_spikes(x)                   whether x (T, B, K), which was declared as spikes, can be stored as such
 
 g (rows, N) is the gradient by what `currents` wrote, so it is scale times the gradient by the true currents.
 """
@@ -15,14 +17,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..linear.operands import CpuOperands
 from .split_cache import prepared
 from .split_formats import TIERS, Split, bf16_triple
 from .split_products import PROMOTED, product, scaled_product, unscaled
 
 
-def operands_of(weight: Tensor, operands: str, counts: int) -> "Operands":
+def operands_of(weight: Tensor, operands: str, counts: int, backend: str = "reference") -> "Operands":
     """The operands of a weight (N, K) for `operands` "plain" or the name of a tier. `counts` is the largest number of spikes in
-    one input, 0 for a dense input."""
+    one input, 0 for a dense input; `backend` is the neuron's."""
+    if operands == "plain" and backend == "cpp":
+        return CpuOperands(weight, counts)
     if operands == "plain":
         return PlainOperands(weight)
     exact = 0 < counts <= TIERS[operands].largest_count
@@ -54,6 +59,9 @@ class PlainOperands:
     def block(self, neurons: slice) -> "PlainOperands":
         """The operands of some of the neurons."""
         return PlainOperands(self.weight[neurons])
+
+    def holds_spikes(self, x: Tensor) -> bool:
+        return True  # the declaration is believed
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         torch.mm(x, self.weight.t(), out=out)
@@ -109,6 +117,9 @@ class ShortOperands:
     def _input(self, x: Tensor) -> Split:
         return Split((x,)) if self.exact else TIERS[self.tier].split(x)
 
+    def holds_spikes(self, x: Tensor) -> bool:
+        return True  # the declaration is believed
+
     def currents(self, x: Tensor, out: Tensor) -> None:
         left = self._input(x)
         out.copy_(unscaled(scaled_product(left, self.split, PROMOTED), left.scale))
@@ -129,4 +140,4 @@ class ShortOperands:
         return g if scale is None else g * (scale[:, None] if rows else scale)
 
 
-Operands = PlainOperands | ShortOperands
+Operands = PlainOperands | CpuOperands | ShortOperands

@@ -31,7 +31,10 @@ def _saved_tensors(saved: Saved, like: Tensor) -> tuple[Tensor, ...]:
 
 def _linear_lif(x, weight, bias, *encoded):
     """Spikes, packed input, currents and checkpoints; the last three are empty where they are not saved."""
-    spikes, saved = passes.forward(LinearOptions.of(*encoded), x, weight, bias)
+    options = LinearOptions.of(*encoded)
+    spikes, saved = passes.forward(options, x, weight, bias)
+    if options.packs and saved.packed is None:
+        raise ValueError(f'inputs were declared as spikes, 0 to {options.counts} a step, but are not: declare input="dense"')
     return spikes, *_saved_tensors(saved, x)
 
 
@@ -43,7 +46,8 @@ def _linear_lif_fake(x, weight, bias, *encoded):
 def _linear_lif_backward(x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded):
     """Gradients by (x, weight, bias), empty where not `needed`; x is None if it is packed."""
     options = LinearOptions.of(*encoded)
-    saved = Saved(x, packed if options.packs else None, None if options.recompute else currents, checkpoints)
+    packed = packed if options.packs or packed.dtype == torch.int64 else None
+    saved = Saved(x, packed, None if options.recompute else currents, checkpoints)
     gradients = passes.backward(options, weight, bias, saved, grad_spikes, needed)
     return tuple(weight.new_empty(0) if gradient is None else gradient for gradient in gradients)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from .. import bits
 from ..lif import backends
 from ..lif.operator import allocate, run_backward, run_forward
-from . import recompute
+from . import fused, recompute
 from .contract import LinearOptions, Saved
 from .matmul import currents_dtype, operands_of
 from .split_formats import Split
@@ -16,6 +16,8 @@ from .split_formats import Split
 
 def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor, Saved]:
     """Unwritten spikes and saved tensors, of the shapes and types that `forward` returns."""
+    if fused.fits(options, x, weight):
+        return fused.allocated(options, x, weight)
     currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=currents_dtype(options.operands, weight))
     spikes, _, _, checkpoints = allocate(currents, options.neuron)
     saves_currents = options.neuron.checkpoints and not options.recompute
@@ -25,7 +27,9 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
 
 def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
     """Spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,)."""
-    operands = operands_of(weight, options.operands, options.counts)
+    if fused.fits(options, x, weight):
+        return fused.forward(options, x, weight, bias)
+    operands = operands_of(weight, options.operands, options.counts, options.neuron.backend)
     if options.recompute:
         return recompute.forward(options, x, weight, bias, operands)
     currents = x.new_empty((*x.shape[:-1], len(weight)), dtype=currents_dtype(options.operands, weight))
@@ -38,8 +42,11 @@ def backward(
     options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
 ) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias), None where not `needed`."""
+    if saved.potentials is not None:
+        by_input, by_weight, by_bias = fused.backward(options, weight, bias, saved, grad_spikes, needed)
+        return by_input, by_weight, None if by_bias is None or bias is None else by_bias.to(bias.dtype)
     if saved.operands is None:
-        saved = replace(saved, operands=operands_of(weight, options.operands, options.counts))
+        saved = replace(saved, operands=operands_of(weight, options.operands, options.counts, options.neuron.backend))
     run = recompute.backward if options.recompute else _backward_at_once
     by_input, by_weight, by_bias = run(options, weight, bias, saved, grad_spikes, needed)
     return by_input, by_weight, None if by_bias is None or bias is None else by_bias.to(bias.dtype)

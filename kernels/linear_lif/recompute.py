@@ -110,8 +110,11 @@ def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | No
         if packed is not None:
             for start in range(first, first + steps, pieces.part):
                 part = slice(start, min(start + pieces.part, first + steps))
-                packed[part] = bits.pack(x[part], options.counts)
-    return spikes, Saved(None if options.packs else x, packed, None, checkpoints, operands)
+                if packed is not None and operands.holds_spikes(x[part]):
+                    packed[part] = bits.pack(x[part], options.counts)
+                else:
+                    packed = None
+    return spikes, Saved(x if packed is None else None, packed, None, checkpoints, operands)
 
 
 def backward(

@@ -1,0 +1,1 @@
+"""Products of a linear layer on CPUs: of spikes, which skip zeros, and dense ones."""

@@ -1,0 +1,170 @@
+// The backward pass of spikes.cpp.
+
+#pragma once
+
+struct BackwardArrays {
+  const LINEAR_SPIKE* gradient;  // by spikes or sums: (T, B, N), any strides
+  const float* potentials;       // (T, B, N), with a neuron
+  const int64_t* words;          // as forward left them; missing without `by_weight`
+  const float* weight;           // (N, K), for `by_input`
+  LINEAR_SUM* by_weight;         // (N, K), may be missing
+  float* by_bias;                // (N,), may be missing
+  float* by_input;               // (T, B, K), may be missing
+  float* errors;                 // e (T, B, N), may be missing
+  Dense* dense;
+};
+
+// e of the rows [row, row + rows) and a block of outputs: to `table`, to `errors` (of a row `stride` apart), and their sum.
+static void error_rows(const Numbers& n, const BackwardArrays& arrays, int64_t block, int64_t row, int64_t rows, float* table,
+                       float* errors, float* state, float* sum) {
+  const int64_t column = block * BLOCK, count = smaller(BLOCK, n.outputs - column);
+  alignas(64) float g_buffer[BLOCK], v_buffer[BLOCK], block_sum[BLOCK] = {};
+  for (int64_t i = rows - 1; i >= 0; --i) {
+    const int64_t r = row + i;
+    const LINEAR_SPIKE* from = arrays.gradient + r / n.batch * n.strides[0] + r % n.batch * n.strides[1] + column * n.strides[2];
+    const float* __restrict g = block_of(from, n.strides[2], count, g_buffer);
+    float* __restrict e = table + i * BLOCK;
+#if LINEAR_NEURON
+    const LifNeuron neuron = n.neuron;
+    const float* __restrict v = block_of(arrays.potentials + r * n.outputs + column, 1, count, v_buffer);
+    float* __restrict p = state + r % n.batch * BLOCK;
+    if (r >= 8) {
+      for (int64_t j = 0; j < count; j += 16) {
+        __builtin_prefetch(arrays.potentials + (r - 8) * n.outputs + column + j);
+        __builtin_prefetch(from - 8 * n.strides[n.batch > 1] + j);
+      }
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < BLOCK; ++j) {
+      e[j] = lif_error(neuron, v[j], g[j], 0.0f, p[j]);
+      p[j] = neuron.decay * e[j];
+      block_sum[j] += e[j];
+    }
+#else
+    memcpy(e, g, BLOCK * 4);
+#endif
+    if (errors) memcpy(errors + i * n.outputs, e, count * 4);
+  }
+  for (int64_t j = 0; j < BLOCK; ++j) sum[j] += block_sum[j];
+}
+
+// Bit j of word i becomes bit i of word j (Hacker's Delight, 7-3).
+static void transpose_bits(uint64_t words[WORD]) {
+  uint64_t mask = 0x00000000ffffffffull;
+  for (int j = 32; j; j >>= 1, mask ^= mask << j) {
+    for (int k = 0; k < 64; k = (k + j + 1) & ~j) {
+      const uint64_t swapped = ((words[k] >> j) ^ words[k + j]) & mask;
+      words[k] ^= swapped << j;
+      words[k + j] ^= swapped;
+    }
+  }
+}
+
+// Words of the inputs, whose bits select rows of a chunk: [plane][words of 64 rows][inputs].
+static void turn(const Numbers& n, const uint64_t* words, int64_t row, int64_t rows, int64_t unit, uint64_t* turned) {
+  const int64_t of_rows = parts(rows, WORD), word = unit % n.words(), first = unit / n.words() % of_rows * WORD;
+  const int64_t plane = unit / n.words() / of_rows, count = smaller(WORD, rows - first);
+  uint64_t square[WORD] = {};
+  memcpy(square, words + (plane * n.words() + word) * n.rows() + row + first, count * 8);
+  transpose_bits(square);
+  memcpy(turned + unit / n.words() * n.inputs + word * WORD, square, smaller(WORD, n.inputs - word * WORD) * 8);
+}
+
+// The gradient by the weights of a block of outputs, whose sums lie as [inputs][64].
+static void put_weights(const Numbers& n, LINEAR_SUM* to, const float* sums, int64_t count) {
+  alignas(64) float square[BLOCK * BLOCK];
+  for (int64_t k = 0; k < n.inputs; k += BLOCK) {
+    const int64_t columns = smaller(BLOCK, n.inputs - k);
+    transpose(sums + k * BLOCK, BLOCK, columns, BLOCK, 1.0f, square, BLOCK);
+    for (int64_t j = 0; j < count; ++j) {
+      LINEAR_SUM* row = to + j * n.inputs + k;
+      if (n.given)
+        for (int64_t i = 0; i < columns; ++i) square[j * BLOCK + i] += widen(row[i]);
+      put_block(row, square + j * BLOCK, columns, false);
+    }
+  }
+}
+
+extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* addresses) {
+  const Numbers n = *numbers;
+  const BackwardArrays arrays = *addresses;
+  const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
+  const int64_t rows = n.rows(), most = smaller(n.chunk() * n.batch, rows), threads = smaller(n.threads, n.blocks());
+  const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
+  const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
+  // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.
+  const bool in_place = sizeof(LINEAR_SUM) == 4 && !n.given;
+  const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = in_place ? 1 : n.blocks();
+  const int64_t turned_words = arrays.by_weight ? n.planes() * parts(most, WORD) * n.inputs : 0;
+  const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
+  const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
+  const int64_t of_states = n.blocks() * n.batch * BLOCK;
+  Memory memory(threads * Own::bytes(block_sums, tables) + Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK) + Memory::room<float>(apart * block_sums) +
+                Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes) + Memory::room<float>(errors_kept));
+  float *states = memory.take<float>(of_states), *biases = memory.take<float>(n.blocks() * BLOCK);
+  float *others = memory.take<float>(apart * block_sums), *kept = memory.take<float>(errors_kept);
+  uint64_t* turned = memory.take<uint64_t>(turned_words);
+  uint8_t* list_memory = memory.take<uint8_t>(list_bytes);
+  memset(states, 0, of_states * 4);
+  memset(biases, 0, n.blocks() * BLOCK * 4);
+  Own own[threads];
+  for (int64_t i = 0; i < threads; ++i) own[i] = Own(memory, block_sums, tables);
+  for (int64_t row = (rows - 1) / most * most; row >= 0; row -= most) {
+    const int64_t taken = smaller(most, rows - row), of_rows = parts(taken, WORD), blocks = parts(taken, SELECTED);
+    const Lists lists(list_memory, n.inputs, n.planes() * blocks);
+    const auto words_of = [&](int64_t block, int upper) -> const uint64_t* {
+      const int64_t plane = block / blocks, word = block % blocks * 2 + upper;
+      return word < of_rows ? turned + (plane * of_rows + word) * n.inputs : nullptr;
+    };
+    float* errors = arrays.errors ? arrays.errors + row * n.outputs : arrays.by_input ? kept : nullptr;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+      if (arrays.by_weight) {
+#pragma omp for schedule(static)
+        for (int64_t unit = 0; unit < n.planes() * of_rows * n.words(); ++unit) turn(n, words, row, taken, unit, turned);
+        if (!tables) {
+#pragma omp for schedule(static)
+          for (int64_t unit = 0; unit < lists.segments * n.planes() * blocks; ++unit) {
+            const int64_t block = unit / lists.segments;
+            lists.fill(block, unit % lists.segments, words_of(block, 0), words_of(block, 1));
+          }
+        }
+      }
+#pragma omp for schedule(static)
+      for (int64_t out = 0; out < n.blocks(); ++out) {
+        const int64_t count = smaller(BLOCK, n.outputs - out * BLOCK);
+        LINEAR_SUM* to = arrays.by_weight ? arrays.by_weight + out * BLOCK * n.inputs : nullptr;
+        float* sums = in_place && count == BLOCK ? (float*)to : others + (apart > 1 ? out : 0) * block_sums;
+        const Own& mine = own[omp_get_thread_num()];
+        memset(mine.table + SELECTED * BLOCK, 0, BLOCK * 4);
+        for (int64_t part = blocks - 1; part >= 0; --part) {
+          const int64_t first = part * SELECTED, in_part = smaller(SELECTED, taken - first);
+          error_rows(n, arrays, out, row + first, in_part, mine.table, errors ? errors + first * n.outputs + out * BLOCK : nullptr,
+                     states + out * n.batch * BLOCK, biases + out * BLOCK);
+          if (!arrays.by_weight) continue;
+          for (int plane = 0; plane < n.planes(); ++plane) {
+            const int64_t block = plane * blocks + part;
+            const bool begin = row + most >= rows && part == blocks - 1 && !plane;
+            if (tables) {
+              add_by_tables(words_of(block, 0), words_of(block, 1), n.inputs, mine.table, (float)(1 << plane), begin, sums,
+                            mine.partial);
+            } else {
+              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums);
+            }
+          }
+        }
+        if (row || !arrays.by_weight) continue;
+        if (sums == (float*)to) {
+          memcpy(mine.sums, sums, block_sums * 4);
+          sums = mine.sums;
+        }
+        put_weights(n, to, sums, count);
+      }
+    }
+    if (arrays.by_input) {
+      arrays.dense(n.threads, taken, n.inputs, n.outputs, errors, n.outputs, 1, arrays.weight, n.inputs, 1,
+                   arrays.by_input + row * n.inputs, n.inputs);
+    }
+  }
+  if (arrays.by_bias) memcpy(arrays.by_bias, biases, n.outputs * 4);
+}

@@ -1,0 +1,74 @@
+// What a call of spikes.cpp is given: numbers that stay from call to call, and addresses. launch.py packs both.
+
+#pragma once
+
+#include <omp.h>
+
+#include "sums.h"
+
+#if LINEAR_NEURON
+#include "../lif/lif_step.h"
+#else
+struct LifNeuron {
+  float decay, threshold, subtracted, slope;
+};
+#endif
+
+struct Numbers {
+  int64_t threads, steps, batch, inputs, outputs;
+  int64_t largest;     // count of spikes in one input
+  int64_t strides[3];  // of the input (forward) or of the gradient (backward): time, batch, last dim
+  double tables_from;  // share of ones from where on sums come from tables: their time does not depend on it
+  int64_t given;       // forward: whether `words` are filled already; backward: whether `by_weight` is added to
+  LifNeuron neuron;
+
+  int64_t rows() const { return steps * batch; }
+  int64_t words() const { return parts(inputs, WORD); }  // of a row
+  int planes() const {
+    int planes = 0;
+    for (int64_t rest = largest; rest; rest /= 2) ++planes;
+    return planes;
+  }
+  int64_t blocks() const { return parts(outputs, BLOCK); }
+
+  // Steps that are computed together: their lists and sums stay in L2, and of the gradient only they exist at a time.
+  int64_t chunk() const {
+    const int64_t rows_wanted = smaller(1024, rows() > 512 ? rows() / 2 : rows());
+    return batch >= rows_wanted ? 1 : parts(rows_wanted, batch);
+  }
+};
+
+// The dense product of dense.cpp.
+typedef void Dense(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k, const float* b,
+                   int64_t b_k, int64_t b_column, float* c, int64_t c_row);
+
+INLINE bool by_tables(const Numbers& n, int64_t ones) {
+  return (double)ones > n.tables_from * (double)(n.rows() * n.inputs * n.planes());
+}
+
+struct Memory {  // of a call, freed at its end
+  uint8_t *start, *next;
+  explicit Memory(int64_t bytes) : start((uint8_t*)aligned_alloc(64, parts(bytes, 64) * 64)), next(start) {}
+  ~Memory() { free(start); }
+  template <typename T>
+  T* take(int64_t count) {
+    uint8_t* taken = next;
+    next += room<T>(count);
+    return (T*)taken;
+  }
+  template <typename T>
+  static int64_t room(int64_t count) {
+    return parts(count * (int64_t)sizeof(T), 64) * 64;
+  }
+};
+
+struct Own {  // memory of a thread
+  float *table, *sums, *partial;
+
+  Own() = default;
+  Own(Memory& memory, int64_t count, bool tables)
+      : table(memory.take<float>(TABLE)), sums(memory.take<float>(count)), partial(memory.take<float>(tables ? PARTIAL : 0)) {}
+  static int64_t bytes(int64_t count, bool tables) {
+    return Memory::room<float>(TABLE) + Memory::room<float>(count) + Memory::room<float>(tables ? PARTIAL : 0);
+  }
+};

@@ -1,0 +1,107 @@
+"""Dense float32 products on CPUs: the project's own tile (dense.cpp), oneDNN or BLAS, whichever is fastest on this machine.
+
+They are measured once, at the first use, on one core: results must not depend on the number of threads. The choice is kept beside
+the compiled kernels.
+"""
+
+import ctypes
+import hashlib
+import json
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..build import cache, cpp
+from ..build.source import inlined
+
+SIZE = 384
+"""Rows, columns and terms of the products that are measured: they fill no cache, and take a millisecond."""
+
+REPEATS = 9
+
+WORK_OF_A_THREAD = 1 << 21
+"""Multiplications for each thread. Waking a thread takes longer than computing fewer."""
+
+
+def product(left: Tensor, right: Tensor, out: Tensor) -> None:
+    """out (m, n) = left (m, k) · right (k, n), float32. Rows of `out` are contiguous."""
+    WAYS[chosen("rows" if right.stride(1) == 1 else "columns")](left, right, out)
+
+
+def address_of_tile() -> int:
+    """Where dense.cpp's product lies, if it is what runs on matrices of contiguous rows; 0 if a library does."""
+    return _tile()[1] if chosen("rows") == "tile" else 0
+
+
+def chosen(order: str) -> str:
+    """The key of WAYS that multiplies by a right matrix whose rows (or columns) are contiguous."""
+    return choices()[order]
+
+
+@lru_cache
+def choices() -> dict[str, str]:
+    """By order of the right matrix. Products are as fast with any layout of the left one."""
+    key = [*cpp.identity(), torch.__version__]
+    digest = hashlib.sha256("\0".join([inlined(_SOURCE), *key]).encode()).hexdigest()[:32]
+    path = cache.cached(f"dense-{digest}", ".json", lambda path: path.write_text(json.dumps(_measured())))
+    return json.loads(path.read_text())
+
+
+def _measured() -> dict[str, str]:
+    matrix, threads = torch.rand(SIZE, SIZE), torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        return {order: fastest(matrix, right) for order, right in (("rows", matrix), ("columns", matrix.t()))}
+    finally:
+        torch.set_num_threads(threads)
+
+
+def fastest(left: Tensor, right: Tensor, clock=time.perf_counter) -> str:
+    """The key of WAYS that took the least time in its best of some runs, in turns."""
+    out, times = left.new_empty((len(left), right.shape[1])), {}
+    for _ in range(REPEATS):
+        for name, way in WAYS.items():
+            start = clock()
+            try:
+                way(left, right, out)
+            except (AttributeError, RuntimeError):  # no such operator in this torch
+                continue
+            times[name] = min(clock() - start, times.get(name, float("inf")))
+    return min(times, key=times.__getitem__)
+
+
+_SOURCE = Path(__file__).with_name("dense.cpp")
+
+
+@lru_cache
+def _tile():
+    """The compiled function and its address."""
+    function = cpp.library(inlined(_SOURCE), ("-ffp-contract=fast",)).dense_product
+    matrix = [ctypes.c_void_p, ctypes.c_int64]
+    function.argtypes, function.restype = [ctypes.c_int64] * 4 + [*matrix, ctypes.c_int64] * 2 + matrix, None
+    return function, ctypes.cast(function, ctypes.c_void_p).value
+
+
+def _by_tile(left: Tensor, right: Tensor, out: Tensor) -> None:
+    (m, k), n = left.shape, right.shape[1]
+    if not m * n * k:
+        out.zero_()
+        return
+    threads = min(torch.get_num_threads(), 1 + m * n * k // WORK_OF_A_THREAD)
+    operands = (left.data_ptr(), *left.stride(), right.data_ptr(), *right.stride())
+    _tile()[0](threads, m, n, k, *operands, out.data_ptr(), out.stride(0))
+
+
+def _by_onednn(left: Tensor, right: Tensor, out: Tensor) -> None:
+    out.copy_(torch.ops.mkldnn._linear_pointwise(left, right.t(), None, "none", [], ""))
+
+
+def _by_blas(left: Tensor, right: Tensor, out: Tensor) -> None:
+    torch.mm(left, right, out=out)
+
+
+WAYS = {"tile": _by_tile, "onednn": _by_onednn, "blas": _by_blas}
+"""By the name that stands in records."""

@@ -1,0 +1,150 @@
+// Products of spikes with a weight, and the neuron behind them, for CPUs.
+//
+// forward    sums = S·Wᵀ, by selecting rows of Wᵀ; with LINEAR_NEURON the neuron's spikes and potentials of sums + bias, else
+//            the sums themselves
+// backward   with LINEAR_NEURON e from the spikes' gradient and the potentials, else the gradient by the sums is given;
+//            dW = eᵀ·S by selecting rows of e, db = Σe, dX = e·W by the dense product whose address is given
+//
+// 64 outputs at a time, in chunks of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add from it. Threads
+// take blocks of outputs. Compiled at first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT, LINEAR_WEIGHT,
+// LINEAR_SPIKE and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their gradient), and the
+// weight's gradient; and with the neuron those of lif_step.h. The interface is plain C.
+
+#include <cmath>
+#include <cstdlib>
+
+using std::floor;
+
+#include "call.h"
+
+struct ForwardArrays {
+  const LINEAR_INPUT* input;    // (T, B, K), any strides
+  const LINEAR_WEIGHT* weight;  // (N, K)
+  const float* bias;            // (N,), may be missing
+  LINEAR_SPIKE* spikes;         // (T, B, N)
+  float* potentials;            // (T, B, N), may be missing
+  int64_t* words;               // the number of ones and the words of the input
+};
+
+#ifdef LINEAR_FORWARD
+
+// Words of the input; returns how many bits are set, or −1 if a number is no spike.
+static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words) {
+  const int64_t rows = n.rows();
+  int64_t ones = 0, strange_rows = 0;
+#pragma omp parallel for schedule(static) num_threads(n.threads) if (n.threads > 1) reduction(+ : ones, strange_rows)
+  for (int64_t r = 0; r < rows; ++r) {
+    const LINEAR_INPUT* row = input + r / n.batch * n.strides[0] + r % n.batch * n.strides[1];
+    bool strange = false;
+    alignas(64) float buffer[BLOCK];
+    for (int64_t w = 0; w < n.words(); ++w) {
+      const float* x = block_of(row + w * WORD * n.strides[2], n.strides[2], smaller(WORD, n.inputs - w * WORD), buffer);
+      uint64_t* to = words + w * rows + r;
+      if (n.largest == 1) {
+        *to = ones_of(x, &strange);
+        ones += __builtin_popcountll(*to);
+      } else {
+        ones += planes_of(x, n.largest, n.planes(), to, n.words() * rows, &strange);
+      }
+    }
+    strange_rows += strange;
+  }
+  return strange_rows ? -1 : ones;
+}
+
+// The rows [row, row + rows) of the chunk from their sums: the neuron, or the sums as they are.
+static void finish(const Numbers& n, const ForwardArrays& arrays, int64_t block, int64_t row, int64_t rows, const float* sums,
+                   float* state) {
+  const int64_t column = block * BLOCK, count = smaller(BLOCK, n.outputs - column);
+  const bool past = n.rows() * n.outputs * (int64_t)sizeof(LINEAR_SPIKE) > LARGE, past_v = n.rows() * n.outputs * 4 > LARGE;
+#if LINEAR_NEURON
+  const LifNeuron neuron = n.neuron;
+  alignas(64) float s_buffer[BLOCK], v_buffer[BLOCK], bias[BLOCK] = {};
+  if (arrays.bias) memcpy(bias, arrays.bias + column, count * 4);
+  for (int64_t i = 0, of_batch = row % n.batch; i < rows; ++i, sums += BLOCK) {
+    LINEAR_SPIKE* s_to = arrays.spikes + (row + i) * n.outputs + column;
+    float* v_to = arrays.potentials ? arrays.potentials + (row + i) * n.outputs + column : v_buffer;
+    float* __restrict s = place_block(s_to, s_buffer, count, past);
+    float* __restrict v = place_block(v_to, v_buffer, count, past_v);
+    float* __restrict p = state + of_batch * BLOCK;
+    if (++of_batch == n.batch) of_batch = 0;
+#pragma omp simd
+    for (int64_t j = 0; j < BLOCK; ++j) {
+      v[j] = lif_integrate(neuron, p[j], sums[j] + bias[j]);
+      s[j] = lif_spike(neuron, v[j]);
+      p[j] = lif_reset(neuron, v[j], s[j]);
+    }
+    put_block(s_to, s, count, past);
+    if (arrays.potentials) put_block(v_to, v, count, past_v);
+  }
+#else
+  for (int64_t i = 0; i < rows; ++i) put_block(arrays.spikes + (row + i) * n.outputs + column, sums + i * BLOCK, count, past);
+#endif
+}
+
+extern "C" int64_t linear_pack(const Numbers* numbers, const ForwardArrays* arrays) {
+  return arrays->words[0] = pack(*numbers, arrays->input, (uint64_t*)arrays->words + 1);
+}
+
+// The number of ones; −1, and nothing else is written, if the input is no spikes.
+extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* addresses) {
+  const Numbers n = *numbers;
+  const ForwardArrays arrays = *addresses;
+  uint64_t* words = (uint64_t*)arrays.words + 1;
+  if (!n.given) linear_pack(numbers, addresses);
+  const int64_t ones = arrays.words[0], rows = n.rows(), chunk = n.chunk(), most = smaller(chunk * n.batch, rows);
+  if (ones < 0) return ones;
+  const bool tables = by_tables(n, ones);
+  const int64_t of_plane = parts(n.inputs, SELECTED), selected = n.planes() * of_plane, threads = smaller(n.threads, n.blocks());
+  const int64_t of_states = LINEAR_NEURON ? n.blocks() * n.batch * BLOCK : 0, of_lists = tables ? 0 : Lists::bytes(most, selected);
+  Memory memory(threads * Own::bytes(most * BLOCK, tables) + Memory::room<float>(of_states) + Memory::room<uint8_t>(of_lists));
+  float* states = memory.take<float>(of_states);
+  uint8_t* list_memory = memory.take<uint8_t>(of_lists);
+  const auto words_of = [&](int64_t block, int upper, int64_t row) -> const uint64_t* {
+    const int64_t plane = block / of_plane, word = block % of_plane * 2 + upper;
+    return word < n.words() ? words + (plane * n.words() + word) * rows + row : nullptr;
+  };
+  Own own[threads];
+  for (int64_t i = 0; i < threads; ++i) own[i] = Own(memory, most * BLOCK, tables);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const auto [table, sums, partial] = own[omp_get_thread_num()];
+    memset(table, 0, TABLE * 4);
+    for (int64_t row = 0; row < rows; row += most) {
+      const int64_t taken = smaller(most, rows - row);
+      const Lists lists(list_memory, taken, selected);
+      if (!tables) {
+#pragma omp for schedule(static)
+        for (int64_t unit = 0; unit < selected * lists.segments; ++unit) {
+          const int64_t block = unit / lists.segments;
+          lists.fill(block, unit % lists.segments, words_of(block, 0, row), words_of(block, 1, row));
+        }
+      }
+#pragma omp for schedule(static)
+      for (int64_t out = 0; out < n.blocks(); ++out) {
+        const int64_t count = smaller(BLOCK, n.outputs - out * BLOCK);
+        float* state = states + out * n.batch * BLOCK;
+        if (LINEAR_NEURON && !row) memset(state, 0, n.batch * BLOCK * 4);
+        if (count < BLOCK) memset(table, 0, TABLE * 4);
+        for (int64_t block = 0; block < selected; ++block) {
+          const int64_t plane = block / of_plane, first = block % of_plane * SELECTED;
+          const LINEAR_WEIGHT* from = arrays.weight + out * BLOCK * n.inputs + first;
+          transpose(from, n.inputs, count, smaller(SELECTED, n.inputs - first), (float)(1 << plane), table, BLOCK);
+          if (tables) {
+            add_by_tables(words_of(block, 0, row), words_of(block, 1, row), taken, table, 1.0f, !block, sums, partial);
+          } else {
+            add_by_lists(lists, block, table, 1.0f, !block, sums);
+          }
+        }
+        finish(n, arrays, out, row, taken, sums, state);
+      }
+    }
+    finish_writes();
+  }
+  return ones;
+}
+
+#endif
+#ifdef LINEAR_BACKWARD
+#include "backward.h"
+#endif
