@@ -73,9 +73,14 @@ class Fused(TorchAdapter):
 
     def facts(self, case: Case) -> dict:
         from snnbench.kernels.lif import backends
+        from snnbench.kernels.linear import record
 
         backend = backends.choose(*_tensors_of(case), _requested(case.construction))
-        return {"backend": backend, "state_dtype": "float32"}  # for every storage type, see kernels/lif/contract.py
+        return {
+            "backend": backend,
+            "state_dtype": "float32",
+            **record.facts(),
+        }  # for every storage type, see kernels/lif/contract.py
 
     def compile_seconds(self) -> float:
         from snnbench.kernels.build import cache

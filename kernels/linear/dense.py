@@ -61,7 +61,7 @@ def _measured() -> dict[str, str]:
 
 def fastest(left: Tensor, right: Tensor, clock=time.perf_counter) -> str:
     """The key of WAYS that took the least time in its best of some runs, in turns."""
-    out, times = left.new_empty((len(left), right.shape[1])), {}
+    out, times = left.new_empty((len(left), right.shape[1])), dict[str, float]()
     for _ in range(REPEATS):
         for name, way in WAYS.items():
             start = clock()

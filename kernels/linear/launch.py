@@ -90,8 +90,8 @@ def backward(
 
 @lru_cache(maxsize=4096)
 def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_type, spike_type, sum_type, threads):
-    """The compiled function, the struct of its numbers, and the struct of the addresses that each call fills in. Making a plan takes
-    longer than a small call."""
+    """The compiled function, the struct of its numbers, and the struct of the addresses that each call fills in. Making a plan
+    takes longer than a small call."""
     (steps, batch, last), forwards = shape, name != "linear_backward"
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
@@ -101,8 +101,8 @@ def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_t
         spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field
     macros = {
         **({} if spec is None else neuron_macros(spec)),
-        **{"LINEAR_FORWARD" if forwards else "LINEAR_BACKWARD": 1, "LINEAR_NEURON": int(spec is not None), "LINEAR_INPUT": TYPES[input_type]},
-        **{"LINEAR_WEIGHT": TYPES[weight_type], "LINEAR_SPIKE": TYPES[spike_type]},
+        **{"LINEAR_FORWARD" if forwards else "LINEAR_BACKWARD": 1, "LINEAR_NEURON": int(spec is not None)},
+        **{"LINEAR_INPUT": TYPES[input_type], "LINEAR_WEIGHT": TYPES[weight_type], "LINEAR_SPIKE": TYPES[spike_type]},
         "LINEAR_SUM": TYPES[sum_type or torch.float32],
     }
     function = getattr(cpp.kernel(Path(__file__).with_name("spikes.cpp"), macros), name)

@@ -65,8 +65,8 @@ def backward(
     gradients = (by_weight if selects else None, by_bias, by_input if tile else None, errors)
     tensors = (grad_spikes, potentials, words if selects else None, weight)
     launch.backward(options.neuron.spec, *tensors, *gradients, tile, options.counts)
-    if by_input is not None and not tile:
+    if by_input is not None and errors is not None and not tile:
         multiply(errors.flatten(0, 1), weight, by_input.flatten(0, 1))
-    if by_weight is not None and not selects:
+    if by_weight is not None and errors is not None and saved.x is not None and not selects:
         multiply(errors.flatten(0, 1).t(), saved.x.to(torch.float32).flatten(0, 1), by_weight)
     return by_input, by_weight, by_bias

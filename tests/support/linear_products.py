@@ -2,7 +2,7 @@
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -21,7 +21,7 @@ class Problem:
     rate: float = 0.15
     counts: int = 1
     bias: bool = True
-    spec: NeuronSpec = NeuronSpec()
+    spec: NeuronSpec = field(default_factory=NeuronSpec)
     dtype: torch.dtype = torch.float32
     seed: int = 0
 

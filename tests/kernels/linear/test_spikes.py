@@ -1,6 +1,7 @@
 """Products that skip the zeros of spikes, with the neuron behind them: sizes, strides, values, threads, instruction sets."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 import torch
@@ -127,7 +128,7 @@ def test_a_wrong_declaration_is_multiplied_densely(value, counts, recompute):
     actual = results(problem.layer(recompute=recompute), x, problem.upstream())
     for name, right in results(dense_layer, x, problem.upstream()).items():
         torch.testing.assert_close(actual[name], right, rtol=1e-5, atol=1e-5, equal_nan=True)
-    assert _last(problem)["product"] == "dense" and _last(problem)["firing_rate"] is None
+    assert _last(problem)["product"] == "dense" and _last(problem)["share"] is None
 
 
 def _last(problem: Problem) -> dict:
@@ -139,7 +140,20 @@ def test_the_record_names_the_product_and_the_firing_rate(rate, product):
     problem = Problem(rate=rate, inputs=64, neurons=23)
     x = problem.input()
     problem.layer()(x)
-    assert _last(problem) == {"layer": "64x23", "product": product, "firing_rate": float(x.double().mean())}
+    assert _last(problem) == {"layer": "64x23", "product": product, "share": float(x.double().mean())}
+
+
+def test_facts_name_all_products_and_the_mean_rate(monkeypatch):
+    monkeypatch.setattr(record, "_ran", {})
+    monkeypatch.setattr(dense, "choices", lru_cache(lambda: {"rows": "tile", "columns": "blas"}))
+    assert record.facts() == {}
+    record.note((5, 2, 10), 7, 1, 20)
+    record.note((1, 2, 10), 7, 1, 20)
+    record.note((5, 2, 10), 8, 1, 40)
+    assert record.facts() == {"product": "event, table", "product_rate": pytest.approx(0.3)}
+    dense.choices()
+    record.note((5, 2, 10), 7, 1, -1)
+    assert record.facts() == {"product": "table, dense by tile, blas", "product_rate": pytest.approx(0.4)}
 
 
 def test_an_infinite_weight_is_left_out_where_it_is_not_selected():
@@ -201,7 +215,7 @@ def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
     check(problem.layer(), problem.input(), problem.upstream())
     launch._plan.cache_clear(), cpp.library.cache_clear()
     monkeypatch.setattr(cpp, "inlined", faulty)
-    with pytest.raises(AssertionError, match="differ|gradient by"):
+    with pytest.raises(AssertionError, match=r"differ|gradient by"):
         check(problem.layer(), problem.input(), problem.upstream())
 
 

@@ -36,7 +36,10 @@ def test_every_way_to_compute_it(tier, input, recompute):
 @pytest.mark.parametrize("operands", ["fp32", "fp32-pair", "tf32", "bf16"])
 def test_a_tier_is_the_plain_product_on_cpus(operands):
     x = spikes_in()
-    actual, plain = results(layer(tier=operands, input="spikes", spikes_dtype=torch.float32), x), results(layer(input="spikes"), x)
+    actual, plain = (
+        results(layer(tier=operands, input="spikes", spikes_dtype=torch.float32), x),
+        results(layer(input="spikes"), x),
+    )
     assert all(torch.equal(a, b) for a, b in zip(actual, plain, strict=True))
 
 
