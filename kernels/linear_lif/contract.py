@@ -31,13 +31,13 @@ class LinearOptions:
     def arguments(self) -> tuple[str, str]:
         """The options as arguments of a schema."""
         spec, _, more = self.neuron.arguments()
-        return spec, f"{more} {self.operands} {self.counts} {self.recompute:d}"
+        return spec, f"{more} {self.counts} {self.operands} {self.recompute:d}"
 
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(spec: str, more: str) -> "LinearOptions":
         """The inverse of `arguments`."""
-        neuron, operands, counts, recompute = more.rsplit(" ", 3)
+        neuron, counts, operands, recompute = more.rsplit(" ", 3)
         return LinearOptions(NeuronOptions.of(spec, -1, neuron), operands, int(counts), recompute == "1")
 
 
