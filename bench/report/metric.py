@@ -49,6 +49,11 @@ class Entry:
         return phase in self.timed
 
     @property
+    def network(self) -> bool:
+        """Whether it has the sizes of a network, not of layers of one width."""
+        return not {"width", "image", "classes"}.isdisjoint(self.row.axes)
+
+    @property
     def native(self) -> bool:
         """The neuron of a framework's own tutorial: another network in each framework, never compared."""
         return self.row.case.native

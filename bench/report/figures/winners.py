@@ -1,41 +1,80 @@
-"""Winner map: who is fastest over neurons × time steps, for each precision and every other condition."""
+"""Winner maps, for each precision and every other condition: who is fastest of layers over neurons × time steps, and of networks
+over the network × its size."""
 
 from typing import Any
 
 from ...records.contrasts import FAMILY, TIE
 from ...records.rows import grouped
+from ...workloads import WORKLOADS
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of
 from .spec import COLOUR, MEBIBYTES, TIME, Spec, calculated, drawing, hint, layer, mebibytes, text_of
 
 TEXT = (
-    "The fastest framework of each size, with its time and the most memory in use at once in that phase. "
-    "“tie: name + 2”, with a pale ground, means that it and two more are not shown to be slower. Filters on frameworks, N and T "
-    "leave this map whole."
+    "The fastest framework of each size, of layers by neurons and time steps, of networks by their own sizes, with its time and "
+    "the most memory in use at once in that phase. “tie: name + 2”, with a pale ground, means that it and two more are not shown "
+    "to be slower. Filters on frameworks and on what the axes show leave this map whole."
 )
 CELL_HEIGHT = 90
 """Its width, `$cell`, follows from the page's."""
-NO_NEURONS = "–"
-"""In place of a number of neurons, for a workload whose layers have many."""
+ONE_SIZE = "–"
+"""In place of a size that a workload does not have, or that is the same for all."""
+OF_LAYERS = ("neurons", "time_steps")
+SIZES = ("width", "image", "norm", "neurons", "classes", "layers", "bias")
+OF_NETWORKS = ("workload", *SIZES)
+"""Axes of the maps: of the sizes of a network that differ the first makes the columns."""
 
 
 def winners(table: Table) -> Figure:
-    panels = [_panel(table, *group) for group in by_phase(table, ("neurons", "time_steps"))]
+    panels = []
+    for axes, is_network, panel in ((OF_LAYERS, False, _of_layers), (OF_NETWORKS, True, _of_networks)):
+        for phase, where, group in by_phase(table, axes):
+            if alike := [entry for entry in group if entry.network == is_network]:
+                panels.append(panel(table, phase, where, alike))
     return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
 
 
-def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    cells = grouped(group, lambda entry: (entry.values["neurons"], entry.values["time_steps"]))
+def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
+    places = {entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"]) for entry in group}
+    axes: dict[str, Any] = {"across": "neurons", "across_title": "neurons N", "down": "time_steps", "down_title": "time steps T"}
+    return _panel(table, phase, where, group, places, columns_sort="ascending", lines_sort="descending", **axes)
+
+
+def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
+    """Columns are one size that differs, lines the network with what else differs of its sizes, both in words."""
+    sizes = [axis for axis in SIZES if len({entry.values[axis] for entry in group} - {None}) > 1]
+    known = list(WORKLOADS)
+    places: dict[int, tuple[Any, Any]] = {}
+    columns: dict[str, int] = {}
+    lines: dict[str, list[Any]] = {}
+    for entry in group:
+        (size, *more), name = [entry.parts.get(axis, "") for axis in sizes] or [""], entry.values["workload"]
+        column, line = size or ONE_SIZE, " · ".join([name, *filter(None, more)])
+        places[entry.index] = (column, line)
+        columns[column] = (entry.values[sizes[0]] or 0) if sizes else 0
+        lines[line] = [known.index(name) if name in known else len(known), *(entry.values[axis] or 0 for axis in sizes[1:])]
+    axes: dict[str, Any] = {"across": "size", "across_title": None, "down": "network", "down_title": None}
+    sorts = {"columns_sort": sorted(columns, key=columns.__getitem__), "lines_sort": sorted(lines, key=lines.__getitem__)}
+    return _panel(table, phase, where, group, places, **axes, **sorts)
+
+
+def _panel(
+    table: Table, phase: str, where: dict[str, str], group: list[Entry], places: dict[int, tuple[Any, Any]], **names: Any
+) -> Panel:
+    """A cell for each of `places`, which are columns and lines by the entry's index."""
     fastest, points = [], []
-    for (neurons, _), members in cells.items():
+    for (column, line), members in grouped(group, lambda entry: places[entry.index]).items():
         ordered = by_speed(members, phase)
         fastest.append(ordered[0])
         point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
-        points.append(point if neurons is not None else point | {"neurons": NO_NEURONS})
-    fields = {"neurons": "neurons", "time_steps": "time_steps", "seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
-    variants, wide = sorted({entry.variant for entry in fastest}), len({neurons for neurons, _ in cells})
-    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide)
+        points.append(point | {names["across"]: column, names["down"]: line})
+    fields, variants = (
+        {"seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"},
+        sorted({each.variant for each in fastest}),
+    )
+    wide = len({column for column, _ in places.values()})
+    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide, **names)
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
@@ -50,8 +89,10 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
 
 
 def _spec() -> Spec:
-    x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
-    y = {"field": "time_steps", "type": "ordinal", "sort": "descending", "axis": {"title": "time steps T", "grid": False}}
+    across = {"title": "$across_title", "labelAngle": 0, "grid": False, "labelExpr": "split(datum.label, ' · ')"}
+    down = {"title": "$down_title", "grid": False, "labelExpr": "split(replace(datum.label, '-', '-|'), regexp(' · |[|]'))"}
+    x = {"field": "$across", "type": "ordinal", "sort": "$columns_sort", "axis": across}
+    y = {"field": "$down", "type": "ordinal", "sort": "$lines_sort", "axis": down}
     tie = "datum.also ? '|tie: ' + replace(datum.also, ':', ':|') : ''"
     transform = mebibytes("bytes") + calculated(
         time=TIME,
