@@ -56,7 +56,7 @@ def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[En
         lines[line] = [known.index(name) if name in known else len(known), *(entry.values[axis] or 0 for axis in sizes[1:])]
     axes: dict[str, Any] = {"across": "size", "across_title": None, "down": "network", "down_title": None}
     sorts = {"columns_sort": sorted(columns, key=columns.__getitem__), "lines_sort": sorted(lines, key=lines.__getitem__)}
-    return _panel(table, phase, where, group, places, **axes, **sorts)
+    return _panel(table, phase, where, group, places, before="networks", **axes, **sorts)
 
 
 def _panel(

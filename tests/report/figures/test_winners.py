@@ -68,7 +68,7 @@ def test_where_one_size_is_that_of_all_networks_another_makes_the_columns():
 def test_other_conditions_have_maps_of_their_own():
     sizes = {"width": 8, "image": 16}
     cells = [record for steps in (4, 8) for record in network("torch", "conv-lif", 0.001, time_steps=steps, **sizes)]
-    assert [panel.title for panel in maps(table_of(cells))] == ["T = 4 · step", "T = 8 · step"]
+    assert [panel.title for panel in maps(table_of(cells))] == ["networks · T = 4 · step", "networks · T = 8 · step"]
 
 
 def test_the_map_of_networks_is_drawn(networks):
