@@ -10,6 +10,7 @@ from support.proofs import proof_of
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
 
+pytestmark = pytest.mark.networks
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 SMALL = [(network, fault, words) for network, faults in TABLE["networks"].items() for fault, words in faults.items()]
 REAL = [(network, fault, words) for network, faults in TABLE["real"].items() for fault, words in faults.items()]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.expected import HERE, adapter_of, case_of, on_jax
+from support.expected import HERE, adapter_of, case_of, on_jax, representatives
 from support.networks import WIDEST, sized
 from support.proofs import proof_of, refusal_of
 
@@ -50,23 +50,15 @@ def test_every_network_is_listed_once():
     assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len({*WORKLOADS})
 
 
-def representatives(name):
-    """Of the full matrix, these are in `make test`."""
-    quick = {
-        "torch": ["cifar-small", "sew-resnet18"],
-        "fused": ["mnist-mlp"],
-        "torch:vanilla": ["cifar-small"],
-        "jax": ["conv-lif"],
-    }
-    return quick.get(name, [])
-
-
-MATRIX = [
-    pytest.param(name, workload, marks=() if workload in representatives(name) else pytest.mark.slow)
-    for name in [*TORCH, *(f"{each}:vanilla" for each in TORCH), *(each for each in HERE if on_jax(each)), "rockpool"]
+PAIRS = [
+    (name, workload)
+    for name in [*(f"{each}:vanilla" for each in TORCH), *TORCH, *(each for each in HERE if on_jax(each)), "rockpool"]
     for workload in WORKLOADS
     if workload not in ("linear-lif", "lif")
 ]
+QUICK = representatives(PAIRS)
+"""Each framework and each network once; the deep ones with layers that are called once for all steps, which takes less."""
+MATRIX = [pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow) for pair in PAIRS]
 
 
 @pytest.mark.frameworks
