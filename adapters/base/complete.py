@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from .contract import Adapter, Program
-from .result import READING, ReadByHarness
+from .result import BY_HARNESS, OWN, ReadByHarness
 
 
 class NoAdapter(TypeError):
@@ -13,7 +13,7 @@ class NoAdapter(TypeError):
 
 
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
-CAN_BE_LEFT_OUT = (*READING, "release", "device_timer", "memory_probe", "facts", "compile_facts")
+CAN_BE_LEFT_OUT = (*BY_HARNESS, "release", "memory_probe", "facts", "compile_facts")
 """Methods of Program whose own bodies are an answer, for those who inherit them."""
 
 
@@ -40,6 +40,8 @@ def whole(program: Any) -> Any:
     lacking = [_spelled(name, it) for name, it in parts if name[0] != "_" and _lacks(program, name, it)]
     if lacking:
         raise TypeError(f"{type(program).__name__} lacks {', '.join(lacking)} of snnbench.adapters.base.contract.Program")
+    if own := [name for name in BY_HARNESS if getattr(getattr(program, name), "__func__", None) is not vars(ReadByHarness)[name]]:
+        raise TypeError(f"{type(program).__name__} must not define `{own[0]}`: {OWN}")
     return program
 
 

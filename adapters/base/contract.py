@@ -21,20 +21,6 @@ Parameters = dict[str, dict[str, Array]]
 """float32 arrays by node and name (weight, bias, recurrent), of the shapes that `Network.parameters` has."""
 
 
-def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far an array of that shape is rolled along each axis, as `numpy.roll` does: the digits of `turn`, whose bases are the
-    sizes of the axes. The same numbers in another place are another array, in every format and without rounding.
-
-    >>> shifts(17, (5, 7))
-    (2, 3)
-    """
-    digits = []
-    for size in shape:
-        turn, digit = divmod(turn, size)
-        digits.append(digit)
-    return tuple(digits)
-
-
 class Unsupported(Exception):
     """An adapter raises this, with the reason as its text, when its framework cannot do what a case asks."""
 
@@ -174,14 +160,6 @@ class Adapter(ABC):
         """Build `network` as `case` asks on its device, parameters not yet loaded. Its neurons are all `case.neuron`."""
 
 
-class Timer(Protocol):
-    """Time between two points on a device; `seconds` may be asked after a wait."""
-
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def seconds(self) -> float: ...
-
-
 class MemoryProbe(Protocol):
     """Bytes on a device: `in_use` now, once everything is computed; `before`, in use at the last reset; the peak since."""
 
@@ -197,10 +175,8 @@ class MemoryProbe(Protocol):
 
 class Program(ReadByHarness, Protocol):
     """One network on one device, as the worker drives it. Calls may return before the work is done. What they hand out the
-    harness waits for and reads by itself: `wait`, `spikes`, `output`, `gradients` and `statistics` are no program's own."""
-
-    device_clock: str = "process"
-    """What `device_timer` measures: `events` (CUDA events) or `process` (CPU time of this process, all threads)."""
+    harness waits for and reads by itself, and what is done outside the clock it does itself where it can: the methods of
+    `ReadByHarness` are no program's own."""
 
     holds_borders: bool = True
     """Whether a forward's result holds the spikes of every neuron. False while memory is weighed: who trains a network asks for
@@ -212,12 +188,9 @@ class Program(ReadByHarness, Protocol):
     def put_input(self, array: Array) -> Any:
         """Move a float32 input (T, B, *features) to the device in the case's precision; an input of currents is scaled here."""
 
-    def roll_input(self, buffer: Any, given: Any, turn: int) -> Any:
-        """An input on the device: `given`, from `put_input`, rolled by `shifts(turn, shape)`. Written over `buffer`, an earlier
-        result or None, where the framework's arrays can be written to."""
-
     def roll_parameters(self, turn: int) -> None:
-        """Set every parameter, of the network's shape, to what was loaded, rolled by `shifts(turn, shape)`, in place where that
+        """Set every parameter, of the network's shape, to what was loaded, as
+        `rolling.rolled` does with `turn`, in place where that
         can be done, and running statistics to mean 0 and variance 1."""
 
     def put_upstream(self, array: Array, result: Any) -> Any:
@@ -251,10 +224,6 @@ class Program(ReadByHarness, Protocol):
 
     def copy(self, count: int) -> Callable[[], object]:
         """A function that copies `count` float32 numbers once and waits; for measuring ceilings."""
-
-    def device_timer(self) -> Timer | None:
-        """A timer on the device; None: the worker uses process CPU time."""
-        return None
 
     def memory_probe(self) -> MemoryProbe | None:
         """A device memory probe; None: the worker reads the host's high-water mark."""

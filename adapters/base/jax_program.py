@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .case import Case
-from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program, shifts
+from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .network import INPUT, Network
 from .result import Array, Result
+from .rolling import rolled
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
 
@@ -42,7 +43,6 @@ class JaxProgram(Program):
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
         self._inference = jax.jit(self._infer)
-        self._roll = jax.jit(lambda array, by: jnp.roll(array, by, tuple(range(array.ndim))))
 
     # -- data ------------------------------------------------------------------------------------------------
 
@@ -71,16 +71,10 @@ class JaxProgram(Program):
 
     def roll_parameters(self, turn: int) -> None:
         self.running = self.at_rest
-        self.parameters = jax.tree_util.tree_map(lambda array: self._rolled(array, turn), self.loaded)
+        self.parameters = jax.tree_util.tree_map(lambda array: rolled(array, turn), self.loaded)
 
     def put_input(self, array: Array) -> Value:
         return self._put(self._scaled(array, INPUT), self.dtype)
-
-    def roll_input(self, buffer: Value | None, given: Value, turn: int) -> Value:
-        return self._rolled(given, turn)
-
-    def _rolled(self, array: Value, turn: int) -> Value:
-        return self._roll(array, shifts(turn, array.shape)).block_until_ready()
 
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
         return self._put(array, result.output.dtype)

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .cuda_timer import CudaTimer
 from .network import INPUT
+from .rolling import rolled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Named = dict[str, dict[str, Any]]
@@ -93,11 +95,19 @@ def settled(result: Any) -> None:
         torch.cuda.synchronize(getattr(getattr(result, "output", None), "device", None))
 
 
-READING = ("wait", "spikes", "output", "gradients", "statistics")
+BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_timer")
+
+
+OWN = "the harness reads the arrays of a Result and changes inputs by itself"
 
 
 class ReadByHarness(Protocol):
-    """What is no program's own: waiting for results, and reading them. Raises TypeError for a class that defines it."""
+    """What is no program's own: waiting for results, reading them, and what comes right before a timed call. A class that defines
+    it raises TypeError."""
+
+    device_clock: str = "process"
+    """What tells the device's seconds of a call: `events` (CUDA events of torch) or `process` (CPU time of this process, all
+    threads)."""
 
     scales: dict[str, float] = {}
     """The factors that are folded into parameters, by node, and into the input."""
@@ -107,12 +117,20 @@ class ReadByHarness(Protocol):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if own := [name for name in READING if name in vars(cls)]:
-            raise TypeError(f"{cls.__name__} must not define `{own[0]}`: the harness reads the arrays of a Result by itself")
+        if own := [name for name in BY_HARNESS if name in vars(cls)]:
+            raise TypeError(f"{cls.__name__} must not define `{own[0]}`: {OWN}")
 
     def wait(self, result: Any) -> None:
         """Return once everything in `result` is computed."""
         settled(result)
+
+    def roll_input(self, buffer: Any, given: Any, turn: int) -> Any:
+        """An input on the device: `given`, from `put_input`, with the same numbers in another place; see `rolling.rolled`."""
+        return rolled(given, turn, buffer)
+
+    def device_timer(self) -> CudaTimer | None:
+        """A timer on the device; None: CPU time of the process."""
+        return CudaTimer() if self.device_clock == "events" else None
 
     def spikes(self, result: Any) -> dict[str, Array]:
         """Spikes as new float32 arrays (T, B, *features) by neuron."""

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from .case import Case
-from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program, Timer, shifts
+from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
 from .modes import COMPILE_MODES
 from .network import INPUT, Network
 from .result import Array, Result
+from .rolling import rolled
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
 
@@ -72,16 +73,12 @@ class TorchProgram(Program):
         shapes = (shape for own in self.shapes.values() for shape in own.values())
         with torch.no_grad():
             for leaf, loaded, shape in zip(self.leaves, self.loaded, shapes, strict=True):
-                leaf.copy_(_rolled(loaded.reshape(shape), turn).reshape(leaf.shape))
+                leaf.copy_(rolled(loaded.reshape(shape), turn).reshape(leaf.shape))
         for norm in self.network.norms().values():
             norm.reset_running_stats()
 
     def put_input(self, array: Array) -> Tensor:
         return self._put(self._scaled(array, INPUT), self.dtype)
-
-    def roll_input(self, buffer: Tensor | None, given: Tensor, turn: int) -> Tensor:
-        rolled = _rolled(given, turn)
-        return rolled if buffer is None else buffer.copy_(rolled)
 
     def put_upstream(self, array: Array, result: TorchResult) -> Tensor:
         return self._put(array, result.output.dtype)
@@ -202,28 +199,9 @@ class TorchProgram(Program):
 
         return once
 
-    def device_timer(self) -> Timer | None:
-        return CudaTimer() if self.device.type == "cuda" else None
-
     def memory_probe(self) -> MemoryProbe | None:
         _import_late_modules()
         return CudaMemory(self.device) if self.device.type == "cuda" else None
-
-
-class CudaTimer:
-    """Time between two points of the current stream."""
-
-    def __init__(self) -> None:
-        self.first, self.last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-
-    def start(self) -> None:
-        self.first.record()
-
-    def stop(self) -> None:
-        self.last.record()
-
-    def seconds(self) -> float:
-        return float(self.first.elapsed_time(self.last)) / 1e3
 
 
 class CudaMemory:
@@ -251,7 +229,3 @@ class CudaMemory:
 def _import_late_modules() -> None:
     """What torch imports at the first backward is not what a program keeps."""
     torch.zeros(1, requires_grad=True).backward(torch.ones(1))
-
-
-def _rolled(tensor: Tensor, turn: int) -> Tensor:
-    return tensor.roll(shifts(turn, tensor.shape), tuple(range(tensor.dim())))

@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from snnbench.adapters.base.result import settled
 
 from .phases import Phase
 
+CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)
+"""As they were when the harness was imported: adapters come later, and may replace what `time` has."""
 SETTLING_S = 0.02
 """Calls of so many seconds are thrown away at the start of a slot: caches hold what the process before had used."""
 LONG_CALL_S = 0.1
@@ -58,13 +61,13 @@ class Sampler:
     """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time of all threads
     `process_time()`, in seconds; `wait` returns when a result is there."""
 
-    def __init__(self, phase: Phase, program: Program, clock: Any = time, wait: Callable[[Any], None] = settled):
+    def __init__(self, phase: Phase, program: Program, clock: Any = CLOCK, wait: Callable[[Any], None] = settled):
         self.phase, self.program, self.clock, self.wait = phase, program, clock, wait
         self.timer = program.device_timer()
         self.result: Any = None
         """Of the last call, for the judge."""
-        self.last = 0
-        """Its number in its slot."""
+        self.last, self.last_wall = 0, 0.0
+        """Its number in its slot, and its seconds."""
         self.typical = self.period = 0.0
         """Seconds of a warm call, and from one call to the next."""
 
@@ -89,7 +92,7 @@ class Sampler:
             self._call(0, calls)
             while not is_over():
                 self._call(len(calls.wall), calls)
-        self.last = len(calls.wall) - 1
+        self.last, self.last_wall = len(calls.wall) - 1, calls.wall[-1]
         return calls.since(start + SETTLING_S) if self.typical < LONG_CALL_S else calls
 
     def burst(self, count: int) -> float:

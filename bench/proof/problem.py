@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 
 from snnbench.adapters.base.case import SPIKE_SHARE, Case
-from snnbench.adapters.base.contract import Parameters, shifts
+from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network
-from snnbench.adapters.base.result import Array
+from snnbench.adapters.base.rolling import rolled
 
 from ..measure.phases import Draw
 from .recurrence import spec_of
@@ -59,10 +59,6 @@ def drawn(problem: Problem, draw: Draw) -> Problem:
     own = problem.parameters.items()
     parameters = {node: {key: rolled(array, draw.parameters) for key, array in arrays.items()} for node, arrays in own}
     return replace(problem, parameters=parameters, input=x, upstream=rolled(problem.upstream, draw.upstream))
-
-
-def rolled(array: Array, turn: int) -> Array:
-    return np.roll(array, shifts(turn, array.shape), tuple(range(array.ndim)))
 
 
 def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:

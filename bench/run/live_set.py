@@ -22,7 +22,7 @@ from ..records.record import Slot
 from ..schema import Count, Label, Phase, Time
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
-from .witness import contradiction
+from .witness import contradiction, other_endings
 
 LEAST_PASSES = 3
 """Of a case whose slots use up its budget."""
@@ -49,7 +49,8 @@ WARM = TypeAdapter(dict[Phase, WarmUp])
 class Member:
     """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `warm`: its phases
     that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass before whose slot a call of a phase
-    is held against the oracle."""
+    is held against the oracle; `endings`: of each undisturbed slot the
+    seconds of its last call, and the median of all."""
 
     planned: PlannedCase
     started: datetime
@@ -59,6 +60,7 @@ class Member:
     warm: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
     judged_in: dict[str, int] = field(default_factory=dict)
+    endings: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     ordered_s: float = 0.0
 
     @classmethod
@@ -113,6 +115,11 @@ class Member:
         if phase in self.warm and (reason := contradiction(order, min(said, self.warm[phase].seconds), seconds)):
             self.refuse(phase, "implausible", reason)
 
+    def be_seen_through(self, phase: str) -> None:
+        """Refuse a phase whose calls are others where one of them may be judged."""
+        if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
+            self.refuse(phase, "implausible", reason)
+
 
 def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
     """Whether `answer` is one to `order`: adapters can write to the pipe too."""
@@ -127,6 +134,7 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
             and answer["cpu"] >= 0
             and isinstance(answer["last"], int)
             and answer["last"] >= slot.calls - 1
+            and isinstance(answer["last_wall"], float)
         )
     except (LookupError, TypeError, ValueError):
         return False
@@ -171,6 +179,8 @@ class LiveSet:
                     self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
                     member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
+            for phase in list(member.warm):
+                member.be_seen_through(phase)
 
     def _spent(self, member: Member) -> bool:
         return member.ordered_s >= self.measure.budget
@@ -212,6 +222,8 @@ class LiveSet:
         foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
         spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
+        if not spoilt:
+            member.endings.setdefault(phase, []).append((answer["last_wall"], answer["slot"]["wall"]))
         return {**answer["slot"], "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:

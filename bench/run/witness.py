@@ -1,4 +1,4 @@
-"""The harness's own clock as a witness: whether the seconds that a worker tells are seconds."""
+"""Whether the seconds that a worker tells are those of the work that is judged."""
 
 import time
 from collections.abc import Callable
@@ -11,6 +11,11 @@ LEAST_SHARE = 0.6
 TRIES = 4
 """How often it is asked before it is refused: others may have had the cores between an order and its answer."""
 LEAST_BURST_S = 0.04
+
+LEAST_EXCESS, LEAST_EXCESS_S = 0.25, 1e-3
+"""The last call of a slot takes so much longer than the others in nearly all slots only if it does something else. What wakes up
+to end the slot may delay it a little."""
+LEAST_SLOTS, NEARLY_ALL = 3, 0.8
 
 Order = Callable[..., dict[str, Any] | None]
 
@@ -30,3 +35,13 @@ def contradiction(order: Order, said: float, seconds: float, clock: Callable[[],
             return None
     seen = said / share if share > 0 else elapsed
     return f"says {units.seconds(said)} a call, while the harness's own clock saw {units.seconds(seen)}"
+
+
+def other_endings(endings: list[tuple[float, float]]) -> str | None:
+    """Why the calls that end slots, one of which is judged, are no longer those that are timed, in words; None if they are.
+    `endings`: of each undisturbed slot the seconds of its last call and the median of all."""
+    longer = [(last, wall) for last, wall in endings if last - wall > max(LEAST_EXCESS * wall, LEAST_EXCESS_S)]
+    if len(endings) < LEAST_SLOTS or len(longer) < NEARLY_ALL * len(endings):
+        return None
+    last, wall = sorted(longer)[len(longer) // 2]
+    return f"calls that may be judged take {units.seconds(last)}, the others {units.seconds(wall)}: it tells them apart"

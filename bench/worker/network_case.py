@@ -258,7 +258,7 @@ class Worker:
         seen.append(slot["wall"])
         if warnings := warnings_of(sampler.program.device_clock, calls):
             self.emit({"part": name, "warnings": warnings})
-        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last}
+        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
 
     def _burst(self, sampler: Sampler, name: str, count: int) -> dict[str, Any]:
         """Calls in a row, for the clock of the harness."""

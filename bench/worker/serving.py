@@ -8,7 +8,7 @@ from typing import Any, cast
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
-from snnbench.adapters.base.result import READING, Answer
+from snnbench.adapters.base.result import BY_HARNESS, Answer
 
 from ..texts import cut
 from ..workloads import workload_of
@@ -81,7 +81,7 @@ class Serving:
                 raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
             arguments = [objects[one.name] if isinstance(one, Reference) else one for one in decoded]
-            own = partial(getattr(Program, method), objects[owner]) if method in READING else getattr(objects[owner], method)
+            own = partial(getattr(Program, method), objects[owner]) if method in BY_HARNESS else getattr(objects[owner], method)
             result = own(*arguments)
             if method in KEPT:
                 objects[name] = result

@@ -40,3 +40,21 @@ def test_those_of_our_base_classes_are_whole():
 
     for one in (TorchProgram, JaxProgram):
         assert whole(one.__new__(one))
+
+
+def test_what_is_the_harnesss_own_is_nobody_elses_wherever_it_comes_from():
+    from snnbench.adapters.base.torch_program import TorchProgram
+
+    class Computes:
+        def roll_input(self, buffer, given, turn):
+            return given
+
+    class Mixed(Computes, TorchProgram):
+        pass
+
+    with pytest.raises(TypeError, match=r"^Mixed must not define `roll_input`: the harness reads the arrays of a Result and"):
+        whole(Mixed.__new__(Mixed))
+    replaced = TorchProgram.__new__(TorchProgram)
+    replaced.roll_input = lambda buffer, given, turn: given
+    with pytest.raises(TypeError, match=r"^TorchProgram must not define `roll_input`"):
+        whole(replaced)

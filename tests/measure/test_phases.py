@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnbench.adapters.base.contract import shifts
+from snnbench.adapters.base.rolling import shifts
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.proof.problem import rolled
 

@@ -225,3 +225,11 @@ def test_a_burst_is_calls_in_a_row_and_tells_what_it_took(repeatable, prepared):
     gc.enable()
     assert [index for what, index in program.log if what == "prepare"] == prepared
     assert [what for what, _ in program.log].count("wait") == 3 and one.result is None
+
+
+def test_who_replaces_the_clock_afterwards_changes_nothing(monkeypatch):
+    monkeypatch.setattr("time.perf_counter", lambda: 1.0)
+    monkeypatch.setattr("time.process_time", lambda: 1.0)
+    program, ends = Program(), iter([False, False, True])
+    calls = Sampler(Phase(program.prepare, program.call), program, wait=program.wait).slot(lambda: next(ends))
+    assert len(set(calls.began)) == len(calls.began) == 3

@@ -139,6 +139,15 @@ def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
     assert len(passes_of(live.members[1], "step")) == 10
 
 
+def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeypatch):
+    monkeypatch.setattr("snnbench.run.live_set.disturbance", lambda *facts: None)  # whatever else runs on this machine
+    live = live_set(Worker(phases=("step",), step=0.002, ending=3.0), Worker("b", phases=("step",), step=0.002, ending=1.2))
+    live.time_passes(Random(1))
+    (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
+    assert said["reason"] == "calls that may be judged take 6.00 ms, the others 2.00 ms: it tells them apart"
+    assert not live.members[0].warm and live.members[1].warm
+
+
 def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_more(monkeypatch):
     wrong = {"part": "backward", "status": "check_failed", "reason": "last timed call: off"}
     monkeypatch.setattr(JudgeWorker, "found", [wrong])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, contradiction
+from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, contradiction, other_endings
 
 
 class Machine:
@@ -44,3 +44,23 @@ def test_waiting_for_a_core_contradicts_nobody_unless_it_happens_every_time():
 def test_who_says_that_it_took_no_time_or_fails_is_answered():
     assert "says 0.00 ns a call" in Machine(1e-3, rate=0.0).contradiction()
     assert contradiction(lambda burst: None, 1e-3, 0.04) is None
+
+
+@pytest.mark.parametrize("endings", [[(0.0051, 0.0011)] * 3, [(0.0051, 0.0011)] * 8 + [(0.001, 0.001)] * 2, [(1.3, 1.0)] * 4])
+def test_who_works_only_where_it_may_be_judged_is_seen_through(endings):
+    assert "calls that may be judged take" in other_endings(endings)
+
+
+@pytest.mark.parametrize(
+    "endings",
+    [
+        [],
+        [(0.0051, 0.0011)] * 2,
+        [(0.0051, 0.0011)] * 7 + [(0.001, 0.001)] * 3,
+        [(0.0008, 0.00005)] * 10,  # who ends the slot wakes up, and takes a core for a moment
+        [(0.0012, 0.001)] * 10,
+        [(1.2, 1.0)] * 10,
+    ],
+)
+def test_a_last_call_that_is_a_little_or_seldom_longer_than_the_others_is_no_other_call(endings):
+    assert other_endings(endings) is None

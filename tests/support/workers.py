@@ -33,6 +33,7 @@ class Worker:
     preempted_in: set = field(default_factory=set)
     dies_in: int | None = None
     fails: str = ""
+    ending: float = 1.0
     events: list = field(default_factory=lambda: OK)
     order_s: float = 0.1
     honest: bool = True
@@ -74,7 +75,7 @@ class Worker:
         cpu = 0.5 if self.slots in self.preempted_in else 1.0
         slot = {name: self.step for name in ("began", "wall", "low", "high", "enqueue")}
         slot |= {"calls": 5, "device": cpu * self.step, "samples": [self.step]}
-        return {"slot": slot, "cpu": 0.8 * self.order_s, "last": 6}
+        return {"slot": slot, "cpu": 0.8 * self.order_s, "last": 6, "last_wall": self.ending * self.step}
 
     def end(self):
         self.ended = True

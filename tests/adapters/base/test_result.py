@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.result import READING, Result, held
+from snnbench.adapters.base.result import BY_HARNESS, Result, held
 
 ONES = np.ones((3, 5), np.float32)
 
@@ -94,9 +94,9 @@ def test_a_call_without_output_is_refused():
         Program.output(None, Result(borders={}, output=None))
 
 
-@pytest.mark.parametrize("method", READING)
+@pytest.mark.parametrize("method", BY_HARNESS)
 def test_no_program_reads_by_itself(method):
-    with pytest.raises(TypeError, match=f"Own must not define `{method}`: the harness reads the arrays of a Result by itself"):
+    with pytest.raises(TypeError, match=f"Own must not define `{method}`: the harness reads the arrays of a Result and changes"):
         type("Own", (Program,), {method: lambda *given: None})
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Program, shifts
+from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Program
 from snnbench.adapters.base.result import Result
+from snnbench.adapters.base.rolling import rolled
 from snnbench.kernels.surrogates import derivative
 
 
@@ -44,13 +45,7 @@ class NumpyProgram(Program):
         self.loaded = self.parameters
 
     def roll_parameters(self, turn):
-        self.parameters = {node: {name: _rolled(array, turn) for name, array in own.items()} for node, own in self.loaded.items()}
-
-    def roll_input(self, buffer, given, turn):
-        if buffer is None:
-            return _rolled(given, turn)
-        buffer[:] = _rolled(given, turn)
-        return buffer
+        self.parameters = {node: {name: rolled(array, turn) for name, array in own.items()} for node, own in self.loaded.items()}
 
     def put_input(self, array):
         return array.copy()
@@ -138,10 +133,6 @@ class NumpyProgram(Program):
     def copy(self, count):
         source, target = np.zeros(count, np.float32), np.empty(count, np.float32)
         return lambda: np.copyto(target, source)
-
-
-def _rolled(array, turn):
-    return np.roll(array, shifts(turn, array.shape), tuple(range(array.ndim)))
 
 
 class NumpyNetwork(Adapter):
