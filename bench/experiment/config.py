@@ -200,11 +200,16 @@ def _check_axes(path: Path, grid: Grid) -> None:
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
         why = f"means nothing for input = {shown(grid.input)}; leave it out"
         raise ConfigError(f"{path}: grid.firing = {shown(grid.firing)}: {why}")
-    for axis in (axis for axis in Grid.model_fields if axis in grid.model_fields_set):
-        values = getattr(grid, axis)
-        if all(WORKLOADS[name].ignores(axis, values) for name in grid.workload):
-            why = f"means nothing for {', '.join(grid.workload)}; leave it out"
-            raise ConfigError(f"{path}: grid.{axis} = {shown(values)}: {why}")
+    for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
+        why = f"means nothing for {', '.join(grid.workload)}; leave it out"
+        raise ConfigError(f"{path}: grid.{axis} = {shown(getattr(grid, axis))}: {why}")
+
+
+def meaningless(grid: Grid) -> list[str]:
+    """The axes whose values come to nothing for every workload of the grid."""
+    return [
+        axis for axis in Grid.model_fields if all(WORKLOADS[name].ignores(axis, getattr(grid, axis)) for name in grid.workload)
+    ]
 
 
 def listed(value: Any) -> list[Any]:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...experiment.config import Experiment
+from ...experiment.config import Experiment, meaningless
 from ...records.store import ResultFolder
 from ...texts import anonymous
 
@@ -57,6 +57,8 @@ def as_toml(experiment: Experiment) -> str:
     """A config that says the same as `experiment`."""
     values = _given(experiment.model_dump(mode="json"))
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
+    for axis in meaningless(experiment.grid):  # a config that names them is refused
+        del tables["grid"][axis]
     lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [])]
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None)]
