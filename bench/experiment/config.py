@@ -118,10 +118,16 @@ class Experiment(_Table):
     container: Container = Field(default_factory=Container)
 
 
+MOST_BYTES = 1 << 20
+"""Of a config that is read: a device has no end."""
+
+
 def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     """Read `path` and apply `settings` (`grid.neurons=[64]`). Raises ConfigError."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        text = content.decode("utf-8")
     except FileNotFoundError:
         others = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         raise ConfigError(f"{path}: there is no such file{nearest(path.name, others)}") from None
@@ -129,6 +135,8 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > MOST_BYTES:
+        raise ConfigError(f"{path}: is larger than 1 MiB: that is no config")
     try:
         values = tomllib.loads(text)
     except RecursionError:

@@ -54,5 +54,11 @@ def test_a_full_disk_behind_standard_output_is_one_sentence():
     assert (done.returncode, done.stderr) == (1, "snnbench: No space left on device: standard output; make room there\n")
 
 
+def test_a_closed_standard_output_is_no_error():
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", "import sys" + COMMAND]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_a_shell_starts_in_the_background_goes_on():
     assert ended(IGNORED + AT_IMPORT, "snnbench.cli.app", signal.SIGINT) == (0, "")

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -291,3 +292,7 @@ def test_what_is_endless_is_one_short_sentence(tmp_path, what):
     (tmp_path / "mine.toml").write_text(f'name = "a"\n{ENDLESS[what]}\n')
     message = message_of(tmp_path / "mine.toml")
     assert message.startswith(str(tmp_path)) and "\n" not in message and len(message) < 400
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end():
+    assert message_of(Path("/dev/zero")) == "/dev/zero: is larger than 1 MiB: that is no config"
