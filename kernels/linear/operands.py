@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from . import dense, launch
+from . import dense, launch, record
 
 
 @dataclass
@@ -28,25 +28,34 @@ class CpuOperands:
 
     def holds_spikes(self, x: Tensor) -> bool:
         """Whether x (T, B, K) holds nothing but spikes up to `counts`; False if that cannot be told."""
-        return launch.takes(x, self.weight, self.counts) and launch.pack(x, launch.words_like(x, self.counts), self.counts)
+        return self._words(x) is not None
+
+    def _words(self, x: Tensor) -> Tensor | None:
+        """Words of x (T, B, K); None if it holds anything else."""
+        if not launch.takes(x, self.weight, self.counts):
+            return None
+        words = x.new_empty(launch.words_of(x.shape, self.counts), dtype=torch.int64)
+        run = launch.Pass("linear_pack", None, x, 0, self.counts, x.dtype, *[torch.float32] * 3)
+        return words if run(x, None, None, None, None, words) >= 0 else None
 
     def currents(self, x: Tensor, out: Tensor) -> None:
-        if not self._selects(x) or not self._forward(x, out, self.weight.contiguous(), launch.words_like(x[None], self.counts)):
+        ones = -1
+        if launch.takes(x[None], self.weight, self.counts):
+            words = x.new_empty(launch.words_of(x[None].shape, self.counts), dtype=torch.int64)
+            types = (x.dtype, self.dtype, out.dtype, torch.float32)
+            run = launch.Pass("linear_forward", None, x[None], len(self.weight), self.counts, *types)
+            ones = run(x, self.weight.contiguous(), None, out, None, words)
+            record.note(x[None].shape, len(self.weight), self.counts, ones)
+        if ones < 0:
             multiply(x, self.weight.t(), out)
 
-    def _selects(self, x: Tensor) -> bool:
-        return launch.takes(x[None], self.weight, self.counts)
-
-    def _forward(self, x: Tensor, out: Tensor, weight: Tensor, words: Tensor) -> bool:
-        return launch.forward(None, x[None], weight, None, out[None], None, words, self.counts)
-
     def add_weight(self, into: Tensor, g: Tensor, x: Tensor, first: bool) -> None:
-        if self._selects(x) and into.is_contiguous():
-            words = launch.words_like(x[None], self.counts)
-            if launch.pack(x[None], words, self.counts):
-                gradients = (into, None, None, None)
-                return launch.backward(None, g[None], None, words, self.weight, *gradients, 0, self.counts, not first)
-        add_product(into, g.t(), x, first)
+        words = self._words(x[None]) if into.is_contiguous() else None
+        if words is None:
+            return add_product(into, g.t(), x, first)
+        types = (torch.float32, torch.float32, g.dtype, into.dtype)
+        run = launch.Pass("linear_backward", None, g[None], x.shape[1], self.counts, *types, added=not first)
+        run(g, None, words, None, into, None, None, None, dense=0)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         add_product(into, g, self.weight, first)

@@ -11,6 +11,7 @@ from ..lif.functional import options_of as neuron_options
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
 from .contract import LinearOptions
+from .fused import Plan, fits, plan_of
 from .operator import GRADIENT_TYPES_ARE_FREE, run
 from .split_formats import TIERS
 
@@ -75,18 +76,37 @@ def linear_lif(
     if not counts and x.dtype != weight.dtype:
         raise TypeError(f"a dense input of {x.dtype} does not fit a weight of {weight.dtype}")
     rows = x if x.dim() == 3 else x.reshape(len(x), x[0].numel() // max(1, x.shape[-1]) if len(x) else 0, x.shape[-1])
-    tensors = (rows, weight, bias)
-    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-    plainly = autograd.suffices(tensors)
-    if spikes_dtype == OPERANDS and not (plainly and GRADIENT_TYPES_ARE_FREE):
-        spikes_dtype = None
-    kinds = (rows.shape, weight.shape, weight.dtype, x.device)
-    find = _cached_options if plainly else options_of
-    options = find(spec, *kinds, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute)
+    plainly = autograd.suffices((rows, weight, bias))
+    options = _options_of_call(plainly, rows, weight, bias, spec, counts, spikes_dtype, backend, tier, emulate, recompute)
     spikes = run(options, rows, weight, bias, plainly)
     spikes = spikes if x.dim() == 3 else spikes.view(*x.shape[:-1], len(weight))
     mark(spikes, spec.max_spikes)
     return spikes
+
+
+def _options_of_call(plainly, x, weight, bias, spec, counts, spikes_dtype, *more) -> LinearOptions:
+    if spikes_dtype == OPERANDS and not (plainly and GRADIENT_TYPES_ARE_FREE):
+        spikes_dtype = None
+    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
+    find = _cached_options if plainly else options_of
+    return find(spec, x.shape, weight.shape, weight.dtype, x.device, counts, spikes_dtype, checkpoints, *more)
+
+
+def kind_of(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple | None:
+    """What a plan of a module depends on; None if torch has to see the call, or if there are no plans of such a call."""
+    if x.dim() != 3 or not autograd.suffices((x, weight, bias)) or torch.is_autocast_enabled("cpu") or os.environ.get(CHECK):
+        return None
+    gradients = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
+    return x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.dtype, gradients, torch.get_num_threads()
+
+
+def planned(x, weight, bias, spec, *, input, input_counts, recompute, check, tier, emulate, spikes_dtype, backend) -> Plan | None:
+    """The plan of calls of this kind; None if `linear_lif` has to find out more at every call."""
+    if input != "spikes" or check or x.shape[-1] != weight.shape[1]:
+        return None
+    more = (input_counts, spikes_dtype, backend, tier, emulate, recompute)
+    options = _options_of_call(True, x, weight, bias, spec, *more)
+    return plan_of(options, x, weight) if fits(options, x, weight) else None
 
 
 def _counts(x: Tensor, input: str | None, input_counts: int) -> int:

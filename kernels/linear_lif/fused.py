@@ -1,8 +1,11 @@
 """The passes at once for spikes and float32 weights on CPUs: product and neuron in one kernel, `linear.launch`.
 
 Forward keeps the potentials and the input as words of bits. Backward needs no gradient by the currents but a few steps at a time.
-An input that holds anything but spikes is multiplied densely, and kept.
+An input that holds anything but spikes is multiplied densely, and kept. What a call needs beside addresses is found once, in a
+`Plan`: in small layers that took longer than computing.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -10,9 +13,12 @@ from torch import Tensor
 from ..lif import backends
 from ..lif.contract import Forward
 from ..lif.operator import SPIKE_DTYPES
-from ..linear import dense, launch
+from ..linear import dense, launch, record
 from ..linear.operands import multiply
 from .contract import LinearOptions, Saved
+
+MOST_PLANS = 1024
+_plans: dict[tuple, "Plan"] = {}
 
 
 def fits(options: LinearOptions, x: Tensor, weight: Tensor) -> bool:
@@ -26,47 +32,120 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     shape = (*x.shape[:-1], len(weight))
     spikes = x.new_empty(shape, dtype=SPIKE_DTYPES[options.neuron.spikes])
     potentials = x.new_empty(shape, dtype=torch.float32) if options.neuron.checkpoints else None
-    return spikes, Saved(x, launch.words_like(x, options.counts), potentials, None)
+    return spikes, Saved(x, x.new_empty(launch.words_of(x.shape, options.counts), dtype=torch.int64), potentials, None)
 
 
-def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
-    """Spikes (T, B, N); see `passes.forward`. x is saved only if it holds anything but spikes."""
-    spikes, saved = allocated(options, x, weight)
-    bias = None if bias is None else bias.float().contiguous()
-    tensors = (x, weight.contiguous(), bias, spikes, saved.currents, saved.packed)
-    if launch.forward(options.neuron.spec, *tensors, options.counts):
-        return spikes, Saved(None, saved.packed, saved.currents, None)
-    currents = x.new_empty(spikes.shape, dtype=torch.float32)
-    multiply(x.to(torch.float32).flatten(0, 1), weight.t(), currents.flatten(0, 1))
-    call = Forward(
-        spec=options.neuron.spec,
-        currents=currents,
-        shift=None if bias is None else bias.expand(currents.shape[1:]),
-        spikes=spikes,
-        final_state=torch.empty_like(currents[0]),
-        trace=saved.currents,
-    )
-    backends.module("cpp").forward(call)
-    return spikes, saved
+def plan_of(options: LinearOptions, x: Tensor, weight: Tensor) -> "Plan":
+    """The plan of a call that fits."""
+    key = (options, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
+    if (plan := _plans.get(key)) is None:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        plan = _plans[key] = Plan(options, x, len(weight))
+    return plan
 
 
-def backward(
-    options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
-) -> tuple[Tensor | None, ...]:
-    """Gradients by (x, weight, bias), None where not `needed`."""
-    input_needed, weight_needed, bias_needed = needed
-    words, potentials, weight = saved.packed, saved.potentials, weight.contiguous()
-    assert words is not None and potentials is not None
-    selects, tile = words[0].item() >= 0, dense.address_of_tile() if input_needed else 0
-    by_weight = torch.empty_like(weight) if weight_needed else None
-    by_bias = weight.new_empty(len(weight)) if bias_needed else None
-    by_input = weight.new_empty((*potentials.shape[:-1], weight.shape[1])) if input_needed else None
-    errors = torch.empty_like(potentials) if (input_needed and not tile) or (weight_needed and not selects) else None
-    gradients = (by_weight if selects else None, by_bias, by_input if tile else None, errors)
-    tensors = (grad_spikes, potentials, words if selects else None, weight)
-    launch.backward(options.neuron.spec, *tensors, *gradients, tile, options.counts)
-    if by_input is not None and errors is not None and not tile:
-        multiply(errors.flatten(0, 1), weight, by_input.flatten(0, 1))
-    if by_weight is not None and errors is not None and saved.x is not None and not selects:
-        multiply(errors.flatten(0, 1).t(), saved.x.to(torch.float32).flatten(0, 1), by_weight)
-    return by_input, by_weight, by_bias
+class Plan:
+    """What calls have in common that differ in addresses only: x of one shape, layout and type, and one number of threads."""
+
+    def __init__(self, options: LinearOptions, x: Tensor, neurons: int):
+        self.options, self.spec, self.counts = options, options.neuron.spec, options.counts
+        self.inputs, self.shape = x.shape, (*x.shape[:2], neurons)
+        self.spikes_dtype, self.words = SPIKE_DTYPES[options.neuron.spikes], launch.words_of(x.shape, options.counts)
+        types = (x.dtype, torch.float32, self.spikes_dtype, torch.float32)
+        self.run_forward = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types)
+        self.backwards: dict[tuple, launch.Pass] = {}
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
+        """Spikes (T, B, N); see `passes.forward`. x is saved only if it holds anything but spikes."""
+        spikes = torch.empty(self.shape, dtype=self.spikes_dtype)
+        words = torch.empty(self.words, dtype=torch.int64)
+        potentials = torch.empty(self.shape) if self.options.neuron.checkpoints else None
+        weight, bias = weight.contiguous(), None if bias is None else bias.float().contiguous()
+        ones = self.run_forward(x, weight, bias, spikes, potentials, words)
+        record.note(self.inputs, self.shape[2], self.counts, ones)
+        if ones >= 0:
+            return spikes, Saved(None, words, potentials, None)
+        currents = torch.empty(self.shape)
+        multiply(x.to(torch.float32).flatten(0, 1), weight.t(), currents.flatten(0, 1))
+        call = Forward(
+            spec=self.spec,
+            currents=currents,
+            shift=None if bias is None else bias.expand(currents.shape[1:]),
+            spikes=spikes,
+            final_state=torch.empty_like(currents[0]),
+            trace=potentials,
+        )
+        backends.module("cpp").forward(call)
+        return spikes, Saved(x, words, potentials, None)
+
+    def backward(
+        self, weight: Tensor, x: Tensor | None, words: Tensor, potentials: Tensor, grad_spikes: Tensor, needed: Sequence[bool]
+    ) -> tuple[Tensor | None, ...]:
+        """Gradients by (x, weight, bias), None where not `needed`. x is there if it was saved."""
+        input_needed, weight_needed, bias_needed = needed
+        weight, tile = weight.contiguous(), dense.address_of_tile() if input_needed else 0
+        by_weight = torch.empty_like(weight) if weight_needed else None
+        by_bias = torch.empty(self.shape[2]) if bias_needed else None
+        by_input = torch.empty(self.inputs) if input_needed else None
+        densely = weight_needed and x is not None and words[0].item() < 0
+        errors = torch.empty(self.shape) if (input_needed and not tile) or densely else None
+        kind = (grad_spikes.dtype, grad_spikes.stride())
+        if (run := self.backwards.get(kind)) is None:
+            types = (torch.float32, torch.float32, grad_spikes.dtype, torch.float32)
+            run = launch.Pass("linear_backward", self.spec, grad_spikes, self.inputs[2], self.counts, *types)
+            self.backwards[kind] = run
+        selected = None if densely else by_weight
+        run(grad_spikes, potentials, words, weight, selected, by_bias, by_input if tile else None, errors, dense=tile)
+        if by_input is not None and errors is not None and not tile:
+            multiply(errors.flatten(0, 1), weight, by_input.flatten(0, 1))
+        if densely and by_weight is not None and errors is not None and x is not None:
+            multiply(errors.flatten(0, 1).t(), x.to(torch.float32).flatten(0, 1), by_weight)
+        return by_input, by_weight, by_bias
+
+
+class Plans(dict[tuple, Plan | None]):
+    """The plans of a module by what its calls have in common. They are made again in a copy of the module."""
+
+    def __deepcopy__(self, memo) -> "Plans":
+        return Plans()
+
+    def __reduce__(self):
+        return Plans, ()
+
+
+class Layer(torch.autograd.Function):
+    """A planned call in plain eager torch."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None, plan: Plan) -> Tensor:
+        spikes, saved = plan.forward(x, weight, bias)
+        if plan.options.neuron.checkpoints:
+            ctx.save_for_backward(weight, bias, saved.x, saved.packed, saved.currents)
+            ctx.set_materialize_grads(False)
+            ctx.plan = plan
+            if not spikes.is_floating_point():
+                ctx.mark_non_differentiable(spikes)
+            elif spikes.dtype != torch.float32 and hasattr(spikes, "grad_dtype"):
+                spikes.grad_dtype = torch.float32
+        return spikes
+
+    @staticmethod
+    def backward(ctx, grad_spikes):
+        if grad_spikes is None:
+            return (None,) * 4
+        weight, bias, x, words, potentials = ctx.saved_tensors
+        needed = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            x = weight.new_empty(ctx.plan.inputs) if x is None else x  # which nobody reads
+            return *_refused(ctx.plan.options, weight, bias, x, words, potentials, grad_spikes, list(needed)), None
+        by_input, by_weight, by_bias = ctx.plan.backward(weight, x, words, potentials, grad_spikes, needed)
+        return by_input, by_weight, by_bias if by_bias is None or bias.dtype == by_bias.dtype else by_bias.to(bias.dtype), None
+
+
+def _refused(options, weight, bias, x, words, potentials, grad_spikes, needed):
+    """With create_graph=True the operator is called, which refuses a second derivative in words."""
+    from .operator import linear_lif_backward_op, only_needed
+
+    arguments = (x, weight, bias, words, potentials, weight.new_empty(0), grad_spikes, needed, *options.arguments())
+    return only_needed(linear_lif_backward_op(*arguments), needed)

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 from ..spec import NeuronSpec
-from .functional import INPUTS, OPERANDS, linear_lif
+from ..spike_marks import mark
+from .functional import INPUTS, OPERANDS, kind_of, linear_lif, planned
+from .fused import Layer, Plans
 from .split_formats import TIERS
 
 
@@ -65,7 +67,7 @@ class LinearLIF(torch.nn.Module):
         if type(input_counts) is not int or input_counts < 1:
             raise ValueError(f"input_counts = {input_counts!r} must be a whole number of at least 1")
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
-        self.spec = spec or NeuronSpec()
+        self.spec, self._plans = spec or NeuronSpec(), Plans()
         self.options: dict[str, Any] = {
             "input": input,
             "input_counts": input_counts,
@@ -103,7 +105,15 @@ class LinearLIF(torch.nn.Module):
         return made
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return linear_lif(x, self.linear.weight, self.linear.bias, self.spec, **self.options)
+        weight, bias = self.linear.weight, self.linear.bias
+        kind = None if torch.compiler.is_compiling() else kind_of(x, weight, bias)
+        if kind is not None and kind not in self._plans:
+            self._plans[kind] = planned(x, weight, bias, self.spec, **self.options)
+        if kind is None or (plan := self._plans[kind]) is None:
+            return linear_lif(x, weight, bias, self.spec, **self.options)
+        spikes = Layer.apply(x, weight, bias, plan)
+        mark(spikes, self.spec.max_spikes)
+        return spikes
 
     def _load_from_state_dict(self, state, prefix, *more):
         for name in ("weight", "bias"):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..lif.operator import only_needed
 from ..register import register, register_backward
-from . import passes
+from . import fused, passes
 from .contract import LinearOptions, Saved
 from .matmul import currents_dtype
 
@@ -19,6 +19,8 @@ GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
 
 def run(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool) -> Tensor:
     """Spikes (T, B, N) of x (T, B, K); `plainly` if nothing but autograd has to see the call."""
+    if plainly and fused.fits(options, x, weight):
+        return fused.Layer.apply(x, weight, bias, fused.plan_of(options, x, weight))
     if plainly:
         return _LinearNeuron.apply(x, weight, bias, options)
     return linear_lif_op(x, weight, bias, *options.arguments())[0]

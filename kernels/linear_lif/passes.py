@@ -28,7 +28,7 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
 def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
     """Spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,)."""
     if fused.fits(options, x, weight):
-        return fused.forward(options, x, weight, bias)
+        return fused.plan_of(options, x, weight).forward(x, weight, bias)
     operands = operands_of(weight, options.operands, options.counts, options.neuron.backend)
     if options.recompute:
         return recompute.forward(options, x, weight, bias, operands)
@@ -42,13 +42,14 @@ def backward(
     options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
 ) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias), None where not `needed`."""
-    if saved.potentials is not None:
-        by_input, by_weight, by_bias = fused.backward(options, weight, bias, saved, grad_spikes, needed)
-        return by_input, by_weight, None if by_bias is None or bias is None else by_bias.to(bias.dtype)
-    if saved.operands is None:
-        saved = replace(saved, operands=operands_of(weight, options.operands, options.counts, options.neuron.backend))
-    run = recompute.backward if options.recompute else _backward_at_once
-    by_input, by_weight, by_bias = run(options, weight, bias, saved, grad_spikes, needed)
+    if saved.x is not None and saved.packed is not None and (potentials := saved.potentials) is not None:
+        plan = fused.plan_of(options, saved.x, weight)
+        by_input, by_weight, by_bias = plan.backward(weight, saved.x, saved.packed, potentials, grad_spikes, needed)
+    else:
+        if saved.operands is None:
+            saved = replace(saved, operands=operands_of(weight, options.operands, options.counts, options.neuron.backend))
+        run = recompute.backward if options.recompute else _backward_at_once
+        by_input, by_weight, by_bias = run(options, weight, bias, saved, grad_spikes, needed)
     return by_input, by_weight, None if by_bias is None or bias is None else by_bias.to(bias.dtype)
 
 

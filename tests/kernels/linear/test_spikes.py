@@ -15,6 +15,7 @@ from snnbench.kernels import LinearLIF, NeuronSpec
 from snnbench.kernels.build import cpp
 from snnbench.kernels.lif import lif
 from snnbench.kernels.linear import dense, launch, record
+from snnbench.kernels.linear_lif import fused
 
 problems = st.builds(
     Problem,
@@ -105,12 +106,12 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rate):
     one, *others = [], [], []
     try:
         for threads, into in zip((1, 2, 3), (one, *others), strict=True):
-            launch._plan.cache_clear()
+            forget()
             torch.set_num_threads(threads)
             into.append(results(problem.layer(), problem.input(), problem.upstream()))
     finally:
         torch.set_num_threads(before)
-        launch._plan.cache_clear()
+        forget()
     for other in others:
         assert all(torch.equal(other[0][name], result) for name, result in one[0].items())
 
@@ -169,12 +170,15 @@ def test_an_infinite_weight_is_left_out_where_it_is_not_selected():
 # -- other processors, planted faults --------------------------------------------------------------------------------------------
 
 
+def forget():
+    """What was compiled in this process, and plans with it."""
+    fused._plans.clear()
+    for function in (launch._plan, cpp.library, dense._tile):
+        function.cache_clear()
+
+
 @pytest.fixture
 def compiled_anew():
-    def forget():
-        for function in (launch._plan, cpp.library, dense._tile):
-            function.cache_clear()
-
     forget()
     yield
     forget()
@@ -187,7 +191,7 @@ def test_other_instruction_sets_give_the_same_bits(monkeypatch, compiled_anew, m
     problems = [Problem(inputs=261, neurons=131, rate=rate, counts=counts) for rate, counts in ((0.1, 1), (0.6, 1), (0.2, 3))]
     native = [results(p.layer(), p.input(), p.upstream()) for p in problems]
     monkeypatch.setattr(cpp, "FLAGS", tuple(flag.replace("native", march) for flag in cpp.FLAGS))
-    launch._plan.cache_clear(), cpp.library.cache_clear(), dense._tile.cache_clear()
+    forget()
     for problem, right in zip(problems, native, strict=True):
         actual = check(problem.layer(), problem.input(), problem.upstream())
         assert all(torch.equal(actual[name], right[name]) for name in ("spikes", "weight", "bias"))
@@ -213,7 +217,7 @@ def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
         return real(path).replace(right, wrong)
 
     check(problem.layer(), problem.input(), problem.upstream())
-    launch._plan.cache_clear(), cpp.library.cache_clear()
+    forget()
     monkeypatch.setattr(cpp, "inlined", faulty)
     with pytest.raises(AssertionError, match=r"differ|gradient by"):
         check(problem.layer(), problem.input(), problem.upstream())

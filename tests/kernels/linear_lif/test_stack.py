@@ -15,7 +15,7 @@ from support.linear_layers import (
 )
 
 from snnbench.kernels import LinearLIF, NeuronSpec
-from snnbench.kernels.linear_lif import operator, passes, recompute
+from snnbench.kernels.linear_lif import fused, operator, passes, recompute
 from snnbench.kernels.linear_lif.split_formats import TIERS
 
 SIZES = (INPUTS, 33, 29, 7)
@@ -49,7 +49,13 @@ def multiplied(monkeypatch):
 
         return forward
 
+    def planned(plan, x, weight, bias):
+        seen.append((x.dtype, weight.dtype))
+        return real(plan, x, weight, bias)
+
+    real = fused.Plan.forward
     monkeypatch.setattr(passes, "forward", noted(passes.forward))
+    monkeypatch.setattr(fused.Plan, "forward", planned)
     return seen
 
 
