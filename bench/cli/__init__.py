@@ -27,7 +27,7 @@ def main() -> None:
     handle(_leave)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it: no other file shall have its number
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process is there
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             raw = io.BufferedWriter(_Left(stream.fileno(), "w", closefd=False))
             # A terminal without UTF-8 shows ? instead of nothing.
