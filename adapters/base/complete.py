@@ -15,6 +15,7 @@ class NoAdapter(TypeError):
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
 CAN_BE_LEFT_OUT = (*BY_HARNESS, "release", "memory_probe", "facts", "compile_facts")
 """Methods of Program whose own bodies are an answer, for those who inherit them."""
+CONTRACT = "snnbench.adapters.base.contract.Program"
 
 
 def adapter_class(value: Any, reference: str) -> type[Adapter]:
@@ -36,10 +37,12 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
 
 def whole(program: Any) -> Any:
     """`program` if it has everything of Program. Raises TypeError, which names what it lacks."""
-    parts = [*vars(ReadByHarness).items(), *vars(Program).items()]
-    lacking = [_spelled(name, it) for name, it in parts if name[0] != "_" and _lacks(program, name, it)]
-    if lacking:
-        raise TypeError(f"{type(program).__name__} lacks {', '.join(lacking)} of snnbench.adapters.base.contract.Program")
+    lacking = [_spelled(name, it) for name, it in vars(Program).items() if name[0] != "_" and _lacks(program, name, it)]
+    words = [f"lacks {', '.join(lacking)} of {CONTRACT}"] * bool(lacking)
+    if ReadByHarness not in type(program).__mro__:
+        words.insert(0, f"must inherit from {CONTRACT}")
+    if words:
+        raise TypeError(f"{type(program).__name__} {' and '.join(words)}")
     if own := [name for name in BY_HARNESS if getattr(getattr(program, name), "__func__", None) is not vars(ReadByHarness)[name]]:
         raise TypeError(f"{type(program).__name__} must not define `{own[0]}`: {OWN}")
     return program

@@ -214,6 +214,8 @@ def _difference(given: np.ndarray, expected: np.ndarray, limit: float) -> tuple[
     error = float(np.linalg.norm(given.astype(np.float64) - expected) / size)
     if error <= limit:  # NaN is an error too
         return error, None
+    if not np.isfinite(given).all():
+        return error, "is not finite"
     factor = float(np.vdot(given, expected) / max(np.vdot(expected, expected), 1e-300))
     same = np.linalg.norm(given - factor * expected) <= limit * size
     words = "is zero" if not given.any() else f"is {factor:.6g} times the right one" if same else f"is off by {error:.1e}"

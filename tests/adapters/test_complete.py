@@ -34,6 +34,13 @@ def test_several_are_named_together_and_with_what_they_are_given():
         whole(program("step", "load"))
 
 
+def test_one_that_does_not_inherit_is_told_so_and_not_of_what_it_would_inherit():
+    with pytest.raises(TypeError, match=r"^Handwritten must inherit from snnbench.adapters.base.contract.Program$"):
+        whole(program(base=object))
+    with pytest.raises(TypeError, match=r"^Handwritten must inherit from \S+ and lacks step\(x, upstream\) of \S+$"):
+        whole(program("step", base=object))
+
+
 def test_those_of_our_base_classes_are_whole():
     from snnbench.adapters.base.jax_program import JaxProgram
     from snnbench.adapters.base.torch_program import TorchProgram

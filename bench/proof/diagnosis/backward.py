@@ -117,6 +117,13 @@ BACKWARD_CONSTANTS = [
         lambda e: 0.0,
         partial(_with, lambda e, p: Backward(upstream=e.upstream.astype(np.float64) + p)),
     ),
+    Constant(
+        "upstream gradients are clamped to about ±{p}",
+        lambda e: float(np.abs(e.upstream).max()),
+        partial(_with, lambda e, p: Backward(upstream=np.clip(e.upstream.astype(np.float64), -p, p))),
+        (0.01, 0.1, 1.0),
+        1e-9,
+    ),
 ]
 """Constants of the backward: forward runs do not see them."""
 

@@ -130,6 +130,16 @@ class UpstreamSparse(OnSpikes):
         return torch.where(gradient.abs() < 0.05, 0, gradient)
 
 
+class UpstreamClamped(OnSpikes):
+    """Clamps upstream gradients, as who fears that they explode."""
+
+    name = "wrong-upstream-clamped"
+
+    @staticmethod
+    def change(gradient):
+        return gradient.clamp(-0.03, 0.03)
+
+
 class OtherSurrogateLoop(Recurrence):
     """Fires as it should; `slope(v)` is the surrogate's derivative."""
 
