@@ -11,6 +11,8 @@ from math import isnan, nan
 from operator import attrgetter
 from typing import Any, overload
 
+from pydantic import BaseModel
+
 from .record import Part, Record, Slot
 
 TABLED = ("in_pass", "began", "wall", "enqueue", "device")
@@ -89,13 +91,13 @@ class Shelf:
         values["parts"] = {sys.intern(name): self._part(name, part, record.block) for name, part in record.parts.items()}
         for part in record.parts.values():
             if part.timing:
-                part.timing.slots = Slots(part.timing.slots, detailed)
+                vars(part.timing)["slots"] = Slots(part.timing.slots, detailed)
         if not detailed:
             record.monitor.pop("watched", None)
             record.monitor["canary"] = array("d", filter(None, record.monitor.get("canary") or ()))
             if record.proof and record.proof["passed"]:
                 record.proof["stages"] = record.proof["stages"][-1:]
-        record.__pydantic_fields_set__ = _NO_FIELDS
+        _forget_fields(record)
 
     def _one(self, value: Any) -> Any:
         """An equal value that is there already, or this."""
@@ -103,9 +105,9 @@ class Shelf:
 
     def _part(self, name: str, part: Part, block: int) -> Part:
         """Parts that say no more than how they ended are there once; where the first block's duration is shown, it stays."""
-        part.__pydantic_fields_set__ = _NO_FIELDS
+        _forget_fields(part)
         if part.timing:
-            part.timing.__pydantic_fields_set__ = _NO_FIELDS
+            _forget_fields(part.timing)
             return part
         if not block and name in SHOWN_SECONDS:
             return part
@@ -114,4 +116,8 @@ class Shelf:
 
 
 _NO_FIELDS: set[str] = set()
-"""What pydantic keeps of each object for an option of `model_dump` that nobody uses."""
+
+
+def _forget_fields(model: BaseModel) -> None:
+    """What pydantic keeps of each object for an option of `model_dump` that nobody uses. Its own way to set it is slow."""
+    object.__setattr__(model, "__pydantic_fields_set__", _NO_FIELDS)

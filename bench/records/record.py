@@ -1,6 +1,8 @@
 """The outcome of one case in one block, as a result folder stores it."""
 
+import marshal
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -19,6 +21,14 @@ NAMES = ("framework", "construction", "mode", "workload")
 
 def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
     """The canonical form of a case. Raises ValueError for what no config has; names are of adapters and workloads of anybody."""
+    _typed(marshal.dumps(values, 2))
+    return values
+
+
+@lru_cache(maxsize=1 << 16)
+def _typed(written: bytes) -> tuple[Case, str]:
+    """A case and its id: in a set each has a record of every block."""
+    values: dict[str, Any] = marshal.loads(written)
     try:
         Grid.model_validate({name: [value] for name, value in values.items() if name in Grid.model_fields and name not in NAMES})
         case = Case.from_dict(values)
@@ -31,7 +41,7 @@ def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name} = {shown(text)}: must be a short text, in quotes")
     if type(case.seed) is not int or not 0 <= case.seed <= LARGEST_SEED:
         raise ValueError(f"seed = {shown(case.seed)}: must be a whole number of at least 0")
-    return values
+    return case, case.id
 
 
 class _Strict(BaseModel):
@@ -112,10 +122,10 @@ class Record(_Strict):
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None
     signal: schema.Count | None = None
     stderr_tail: schema.Text = ""
-    adapter: schema.Adapter
-    environment: schema.Environment
-    machine: schema.Machine
-    measure: schema.Settings
+    adapter: Annotated[schema.Adapter, schema.SHARED]
+    environment: Annotated[schema.Environment, schema.SHARED]
+    machine: Annotated[schema.Machine, schema.SHARED]
+    measure: Annotated[schema.Settings, schema.SHARED]
     monitor: schema.Monitored = {}
     started_at: Annotated[str, Field(pattern=MOMENT)]
     duration_s: schema.Seconds
@@ -123,8 +133,8 @@ class Record(_Strict):
 
     @model_validator(mode="after")
     def _does_not_contradict_itself(self) -> Self:
-        if self.case_id != self.typed_case.id:
-            raise ValueError(f"case_id = {self.case_id!r}: the case's own is {self.typed_case.id}")
+        if self.case_id != (own := _typed(marshal.dumps(self.case, 2))[1]):
+            raise ValueError(f"case_id = {self.case_id!r}: the case's own is {own}")
         for name, part in self.parts.items():
             if part.status and worst([self.status, part.status]) != self.status:
                 raise ValueError(f"status = {self.status!r}: the part {name} ended as {part.status}")
@@ -134,7 +144,7 @@ class Record(_Strict):
 
     @property
     def typed_case(self) -> Case:
-        return Case.from_dict(self.case)
+        return _typed(marshal.dumps(self.case, 2))[0]
 
     @property
     def file_name(self) -> str:

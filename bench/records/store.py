@@ -116,12 +116,12 @@ class ResultFolder:
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """All records, by name of their files, and one sentence for each file that is refused."""
-        contents = [self._contents[path] for path in sorted(self._contents)]
+        contents = [self._contents[path] for path in sorted(self._contents, key=str)]
         return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
 
     def records_by_path(self) -> Iterator[tuple[Path, Record]]:
         """All records with their files, by name."""
-        for path in sorted(self._contents):
+        for path in sorted(self._contents, key=str):
             if isinstance(content := self._contents[path], Record):
                 yield path, content
 
