@@ -35,6 +35,10 @@ def uncollected() -> Iterator[None]:
             gc.freeze()
 
 
+_DISTURBED: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+"""What slots that were disturbed alike have in common."""
+
+
 class Slots(Sequence[Slot]):
     """Slots of a phase in about fifty bytes each. `column` is fast; a slot itself is made when it is asked for, and only of
     `detailed` ones."""
@@ -45,7 +49,8 @@ class Slots(Sequence[Slot]):
         self._names = NUMBERS if detailed else TABLED
         values = [value for name in self._names for value in map(attrgetter(name), slots)]
         self._numbers = array("d", [nan if value is None else value for value in values])
-        self._disturbed = tuple(slot.disturbed for slot in slots)
+        disturbed = tuple(slot.disturbed for slot in slots)
+        self._disturbed = _DISTURBED.setdefault(disturbed, disturbed)
         self._samples = tuple(array("d", slot.samples) for slot in slots) if detailed else ()
 
     def column(self, name: str) -> Sequence[Any]:
@@ -84,7 +89,7 @@ class Shelf:
     def compact(self, record: Record, detailed: bool) -> None:
         """In place, so that tables say the same of it."""
         values = vars(record)
-        for name in ("case", "adapter", "environment", "machine", "measure", "warnings"):
+        for name in ("adapter", "environment", "machine", "measure", "warnings"):
             values[name] = self._one(values[name])
         for name in ("snnbench", "set", "live_set", "done_key", "started_at", "case_id", "status", "reason", "memory_meaning"):
             values[name] = self._texts.setdefault(values[name], values[name])
