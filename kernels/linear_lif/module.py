@@ -9,7 +9,8 @@ import torch
 from ..spec import NeuronSpec
 from ..spike_marks import mark
 from .functional import INPUTS, OPERANDS, kind_of, linear_lif, planned
-from .fused import Layer, Plans
+from .fused import Plans
+from .operator import Layer
 from .split_formats import TIERS
 
 

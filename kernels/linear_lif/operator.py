@@ -20,7 +20,7 @@ GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
 def run(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool) -> Tensor:
     """Spikes (T, B, N) of x (T, B, K); `plainly` if nothing but autograd has to see the call."""
     if plainly and fused.fits(options, x, weight):
-        return fused.Layer.apply(x, weight, bias, fused.plan_of(options, x, weight))
+        return Layer.apply(x, weight, bias, fused.plan_of(options, x, weight))
     if plainly:
         return _LinearNeuron.apply(x, weight, bias, options)
     return linear_lif_op(x, weight, bias, *options.arguments())[0]
@@ -87,6 +87,37 @@ linear_lif_op = register("linear_lif", _FORWARD, 4, _linear_lif, _linear_lif_fak
 linear_lif_backward_op = register_backward(
     "linear_lif_backward", _BACKWARD, 3, _linear_lif_backward, _linear_lif_backward_fake, "LinearLIF"
 )
+
+
+class Layer(torch.autograd.Function):
+    """A planned call in plain eager torch."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None, plan: fused.Plan) -> Tensor:
+        spikes, saved = plan.forward(x, weight, bias)
+        if plan.options.neuron.checkpoints:
+            ctx.save_for_backward(weight, bias, saved.x, saved.packed, saved.currents)
+            ctx.set_materialize_grads(False)
+            ctx.plan = plan
+            if not spikes.is_floating_point():
+                ctx.mark_non_differentiable(spikes)
+            elif spikes.dtype != torch.float32 and GRADIENT_TYPES_ARE_FREE:
+                spikes.grad_dtype = torch.float32
+        return spikes
+
+    @staticmethod
+    def backward(ctx, grad_spikes):
+        if grad_spikes is None:
+            return (None,) * 4
+        weight, bias, x, words, potentials = ctx.saved_tensors
+        needed = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            # With create_graph=True the operator is called, which refuses a second derivative in words. It reads no x of spikes.
+            x = weight.new_empty(ctx.plan.inputs) if x is None else x
+            arguments = (x, weight, bias, words, potentials, weight.new_empty(0), grad_spikes, list(needed))
+            return *only_needed(linear_lif_backward_op(*arguments, *ctx.plan.options.arguments()), needed), None
+        by_input, by_weight, by_bias = ctx.plan.backward(weight, x, words, potentials, grad_spikes, needed)
+        return by_input, by_weight, by_bias if by_bias is None or bias.dtype == by_bias.dtype else by_bias.to(bias.dtype), None
 
 
 class _LinearNeuron(torch.autograd.Function):
