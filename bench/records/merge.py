@@ -43,6 +43,7 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
             newest[key] = max(
                 newest.get(key, (record, path)), (record, path), key=lambda one: (one[0].started_at, one[0].attempt)
             )
+    merged.remarks += _several_versions([record for record, _ in newest.values()])
     with out.writing() as scratch:
         whole = ResultFolder(scratch)
         whole.copy_records(newest.values())
@@ -56,6 +57,16 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         _merge_experiments(folders, whole, out, merged)
         out.take(whole)
     return merged
+
+
+def _several_versions(records: list[Record]) -> list[str]:
+    """A remark if a framework, or snnbench, comes in several versions."""
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        versions.setdefault("snnbench", set()).add(record.snnbench)
+        versions.setdefault(record.case["framework"], set()).add(record.adapter["version"] or "unknown")
+    several = [f"{name} {', '.join(sorted(known))}" for name, known in sorted(versions.items()) if len(known) > 1]
+    return [f"several versions are merged: {'; '.join(several)} (the report names a framework's apart)"] if several else []
 
 
 def _merge_experiments(folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged) -> None:

@@ -55,6 +55,18 @@ def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
         assert f"{new.case_id}, block 0, is there twice: the newest counts" in remark
 
 
+def test_several_versions_are_one_remark(tmp_path):
+    for name, version, ours in (("one", "2.13.0", "0.1.0"), ("two", "2.14.0", "0.2.0")):
+        for number, framework in enumerate(("torch", "jax")):
+            one = record(framework, neurons=97)
+            adapter = {**one.adapter, "version": version if framework == "torch" else "0.10"}
+            update = {"adapter": adapter, "snnbench": ours, "done_key": f"{ours[2]}{number}" * 6}
+            ResultFolder(tmp_path / name).write_record(one.model_copy(update=update))
+    merged = merge_folders([ResultFolder(tmp_path / name) for name in ("one", "two")], ResultFolder(tmp_path / "all"))
+    versions = "snnbench 0.1.0, 0.2.0; torch 2.13.0, 2.14.0"
+    assert merged.remarks == [f"several versions are merged: {versions} (the report names a framework's apart)"]
+
+
 def test_different_experiments_have_no_common_config(folders, tmp_path):
     folders[1].experiment.write_text(json.dumps({"name": "other"}))
     merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
