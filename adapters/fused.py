@@ -28,6 +28,7 @@ class Fused(TorchAdapter):
     distribution = "snnbench"
     constructions = ("default", *SPELLINGS, "vanilla", *LINEAR)
     linear_constructions = tuple(LINEAR)
+    uncut_constructions = constructions
 
     def supports(self, case: Case) -> str | None:
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):

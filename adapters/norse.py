@@ -2,14 +2,16 @@
 
 `default`, `stepwise`   the step function of `LIFBox`, lifted over time by `SNN`, from a state of our own.
 `lif-box-cell`          `Lift(LIFBoxCell(...))`, as users write it.
-`lif`                   `LIF(...)`, as users write it: dt/τ_syn = 1 forgets the synaptic current within a step. Its reset is hard
-                        and attached, `{ reset = "hard", detach_reset = false }`.
+`lif`                   `LIF(...)`, as users write it: dt/τ_syn = 1 forgets the synaptic current within a step; without a leak
+                        `IAF(...)`. Their reset is hard and attached, `{ reset = "hard", detach_reset = false }`.
+`layers`                `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
 
-All multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. `alpha` is passed although these
-versions ignore it: the slope is 1 either way.
+All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. `alpha` is passed although
+these versions ignore it: the slope is 1 either way.
 """
 
 from .base.case import Case
+from .base.network import Network
 from .base.torch_adapter import TorchAdapter
 
 METHODS = {"superspike": "super", "triangle": "triangle"}
@@ -19,20 +21,24 @@ METHODS = {"superspike": "super", "triangle": "triangle"}
 class Norse(TorchAdapter):
     name = "norse"
     requires = ("torch", "norse")
-    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif")
+    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif", "layers")
+    uncut_constructions = ("lif-box-cell", "lif")
+    chain_constructions = ("layers",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
         if case.construction == "lif" and (spec.reset != "hard" or spec.detach_reset):
-            return "LIF only resets to zero, with gradient"
+            return "LIF and IAF only reset to zero, with gradient"
         if spec.reset not in ("soft", "hard", "none"):
             return f"LIFBox has no reset {spec.reset!r}"
         if spec.surrogate not in METHODS or spec.slope != 1:
             return (
                 "Norse's superspike ignores its slope (alpha), its triangle scales the height by it, and other surrogates differ"
             )
-        if spec.decay == 1 or spec.max_spikes > 1:
-            return "Norse's neurons always leak and give one spike a step"
+        if spec.max_spikes > 1:
+            return "Norse's neurons give one spike a step"
+        if spec.decay == 1 and case.construction != "lif":
+            return "LIFBox always leaks; construction lif is IAF where there is no leak"
         return None
 
     def current_scale(self, spec) -> float:
@@ -67,17 +73,42 @@ class Norse(TorchAdapter):
 
     def lif(self, spec, features, construction):
         import torch
-        from norse.torch import LIF, LIFBoxCell, LIFParameters, Lift
+        from norse.torch import IAF, LIF, IAFParameters, LIFBoxCell, LIFParameters, Lift
 
         from .base.time_loop import Uncut
 
         if construction == "lif-box-cell":
             lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
+        elif construction == "lif" and spec.decay == 1:
+            lif = IAF(IAFParameters(v_reset=torch.tensor(0.0), **common_parameters(spec)), dt=1.0)
         elif construction == "lif":
-            lif = LIF(LIFParameters(tau_syn_inv=torch.tensor(1.0), **common_parameters(spec)), dt=1.0)
+            leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1.0)}
+            lif = LIF(LIFParameters(**leak, **common_parameters(spec)), dt=1.0)
         else:
             return super().lif(spec, features, construction)
         return Uncut(lif, lambda lif, currents: lif(currents)[0])
+
+    def modules(self, case: Case, network: Network):
+        if case.construction != "layers":
+            return super().modules(case, network)
+        from functools import partial
+
+        import torch
+        from norse.torch import LIFBoxCell, Lift, SequentialState
+
+        from .base.torch_containers import Chain, own_modules
+        from .base.torch_network import Operation
+
+        scale = self.scale_of(case)
+        multiplied = network.scaled_in_call(scale)
+
+        def neuron_of(node):
+            cell = LIFBoxCell(box_parameters(node.options["neuron"]), dt=1.0)
+            scaled = Operation(partial(torch.mul, other=scale))
+            return SequentialState(scaled, cell) if node.name in multiplied else cell
+
+        own = own_modules(network, {"neuron": neuron_of})
+        return {tuple(own): Chain(own, network.neurons, Lift(SequentialState(*own.values())), lambda net, x: net(x)[0])}
 
     def native(self, features):
         """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient, surrogate superspike.
@@ -102,14 +133,15 @@ class Norse(TorchAdapter):
 
 
 def common_parameters(spec):
-    """What `LIF` and `LIFBox` call the same."""
+    """What `LIF`, `IAF` and `LIFBox` call the same."""
     import torch
 
-    constants = {"tau_mem_inv": 1 - spec.decay, "v_th": spec.threshold, "alpha": 1.0}
+    constants = {"v_th": spec.threshold, "alpha": 1.0}
     return {"method": METHODS[spec.surrogate], **{name: torch.tensor(value) for name, value in constants.items()}}
 
 
 def box_parameters(spec):
+    import torch
     from norse.torch.functional.lif_box import LIFBoxParameters
     from norse.torch.functional.reset import reset_subtract
 
@@ -121,4 +153,4 @@ def box_parameters(spec):
         "hard": lambda z, v, v_reset, v_th: v * (1 - spike_of(z)),
         "none": lambda z, v, v_reset, v_th: v,
     }[spec.reset]
-    return LIFBoxParameters(reset_method=reset, **common_parameters(spec))
+    return LIFBoxParameters(reset_method=reset, tau_mem_inv=torch.tensor(1 - spec.decay), **common_parameters(spec))

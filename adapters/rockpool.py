@@ -26,6 +26,8 @@ class Rockpool(TorchAdapter):
     distribution = "rockpool"
     constructions = (*TorchAdapter.constructions, "lif-torch", "lif-torch-without-recurrence")
 
+    uncut_constructions = constructions
+
     def supports(self, case: Case) -> str | None:
         spec, synaptic = case.spec, case.construction.startswith("lif-torch")
         if spec.reset != "soft" or spec.detach_reset:

@@ -2,6 +2,8 @@
 
 `default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
 `alphas`                `LIF` with the decay itself (`train_alphas=True`), not trained.
+`layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` where a
+                        shortcut ends: batch and time are turned round and merged once in front of all and once behind.
 """
 
 import math
@@ -10,13 +12,14 @@ from importlib import import_module
 from snnbench.kernels.surrogates import derivative
 
 from .base.case import Case
+from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
 
 
 class Sinabs(TorchAdapter):
     name = "sinabs"
     requires = ("torch", "sinabs")
-    constructions = (*TorchAdapter.constructions, "alphas")
+    constructions = (*TorchAdapter.constructions, "alphas", "layers")
     layers = "sinabs.layers"
 
     def supports(self, case: Case) -> str | None:
@@ -29,9 +32,29 @@ class Sinabs(TorchAdapter):
             return "MembraneSubtract is never detached"
         if spec.decay == 1 and case.construction == "alphas":
             return "LIF always leaks"
+        if case.construction == "layers" and case.precision in ("bf16", "fp16"):
+            return f"Sinabs' spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
         return None
 
+    def modules(self, case: Case, network: Network):
+        if case.construction != "layers":
+            return super().modules(case, network)
+        from .base.torch_containers import own_modules
+
+        def neuron_of(node):
+            return self.made(node.options["neuron"], "layers", batch_size=case.batch)
+
+        def add_of(node):
+            return import_module(self.layers).Merge()
+
+        own = own_modules(network, {"neuron": neuron_of, "add": add_of})
+        return {tuple(own): squeezed(network, own)}
+
     def lif(self, spec, features, construction):
+        return loop(self.made(spec, construction))
+
+    def made(self, spec, construction, **squeezed):
+        """Sinabs' `LIF` or `IAF` of `spec`; given a `batch_size`, the one that takes batch and time merged."""
         import torch
         from sinabs import activation
 
@@ -45,16 +68,18 @@ class Sinabs(TorchAdapter):
             "spike_fn": spikes,
             "reset_fn": reset,
             "surrogate_grad_fn": lambda v, threshold: slope_at(v - threshold),
+            **squeezed,
         }
         layers = import_module(self.layers)
         if spec.decay == 1:
-            return loop(layers.IAF(**alike).requires_grad_(False))
+            return (layers.IAFSqueeze if squeezed else layers.IAF)(**alike).requires_grad_(False)
         tau = torch.tensor(-1 / math.log(spec.decay))
-        lif = layers.LIF(tau_mem=tau, norm_input=False, train_alphas=construction == "alphas", **alike)
+        kind = layers.LIFSqueeze if squeezed else layers.LIF
+        lif = kind(tau_mem=tau, norm_input=False, train_alphas=construction == "alphas", **alike)
         lif.requires_grad_(False)
         if construction == "alphas":
             lif.alpha_mem.fill_(spec.decay)
-        return loop(lif)
+        return lif
 
     def native(self, features):
         """LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
@@ -82,3 +107,37 @@ def loop(layer):
             return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
 
     return Loop()
+
+
+def squeezed(network, own):
+    """The Container of modules that take batch and time merged, batch first."""
+    import torch
+    from sinabs import reset_states
+
+    from .base.torch_network import Container
+
+    class Squeezed(Container):
+        def __init__(self):
+            super().__init__(own, network.neurons)
+            self.all = torch.nn.ModuleList(own.values())
+
+        @property
+        def state(self):
+            return own[self.neurons[0]].v_mem
+
+        def forward(self, x, every_border):
+            reset_states(self)
+            values, borders = {INPUT: x.transpose(0, 1).flatten(0, 1)}, {}
+            left = {name: len(readers) for name, readers in network.readers.items()}
+            for name, module in own.items():
+                inputs = network.node(name).inputs
+                values[name] = module(*[values[each] for each in inputs])
+                if name in self.neurons if every_border else name == self.neurons[-1]:
+                    borders[name] = values[name].unflatten(0, (x.shape[1], -1)).transpose(0, 1)
+                for each in inputs:
+                    left[each] -= 1
+                    if not left[each]:
+                        del values[each]
+            return borders, values[name].unflatten(0, (x.shape[1], -1)).transpose(0, 1)
+
+    return Squeezed()

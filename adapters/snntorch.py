@@ -5,6 +5,8 @@
                         `reset_mechanism="none"` is meant for.
 `state-leaky`           `StateLeaky`: a convolution over time, no reset.
 `linear-leaky`          `LinearLeaky`: the same with the linear layer inside.
+`layers`                torch's layers and `Leaky(init_hidden=True)` in a `Sequential` that is called once for each step, behind
+                        `utils.reset`, as tutorials write it.
 """
 
 from math import log, prod
@@ -12,6 +14,7 @@ from math import log, prod
 from snnbench.kernels.surrogates import derivative
 
 from .base.case import Case
+from .base.network import Network
 from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
 
@@ -21,7 +24,9 @@ PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 class SnnTorch(TorchAdapter):
     name = "snntorch"
     requires = ("torch", "snntorch")
-    constructions = (*TorchAdapter.constructions, *PARALLEL)
+    constructions = (*TorchAdapter.constructions, *PARALLEL, "layers")
+    uncut_constructions = tuple(PARALLEL)
+    chain_constructions = ("layers",)
     linear_constructions = ("stepwise", "linear-leaky")
 
     def supports(self, case: Case) -> str | None:
@@ -34,14 +39,24 @@ class SnnTorch(TorchAdapter):
             return f"Leaky has no reset {spec.reset!r} with this gradient"
         if spec.reset == "hard" and not spec.detach_reset:
             return "Leaky's hard reset is always detached"
+        if case.construction == "layers" and spec.reset == "soft":
+            return "Leaky's own subtraction is soft-undecayed, and a Leaky that keeps its membrane itself takes no other"
+        if case.construction == "layers" and case.precision in ("bf16", "fp16"):
+            return f"Leaky's spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
         return None
 
     def neuron(self, spec, features):
-        from snntorch import Leaky
+        return loop(leaky_of(spec), spec if spec.reset == "soft" else None)
 
-        mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
-        leaky = Leaky(spec.decay, reset_mechanism=mechanism, **options(spec))
-        return loop(leaky, spec if spec.reset == "soft" else None)
+    def modules(self, case: Case, network: Network):
+        if case.construction != "layers":
+            return super().modules(case, network)
+        from torch.nn import Sequential
+
+        from .base.torch_containers import Chain, own_modules
+
+        own = own_modules(network, {"neuron": lambda node: leaky_of(node.options["neuron"], init_hidden=True)})
+        return {tuple(own): Chain(own, network.neurons, Sequential(*own.values()), each_step)}
 
     def lif(self, spec, features, construction):
         from snntorch import StateLeaky
@@ -66,6 +81,22 @@ class SnnTorch(TorchAdapter):
         from snntorch import Leaky
 
         return loop(Leaky(beta=0.95))
+
+
+def leaky_of(spec, **how):
+    from snntorch import Leaky
+
+    mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
+    return Leaky(spec.decay, reset_mechanism=mechanism, **options(spec), **how)
+
+
+def each_step(net, x):
+    """What `net`, from rest, computes of every step."""
+    import torch
+    from snntorch import utils
+
+    utils.reset(net)
+    return torch.stack([net(step) for step in x.unbind(0)])
 
 
 def loop(leaky, spec=None):

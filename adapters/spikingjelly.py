@@ -5,6 +5,8 @@
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
 `parametric`                `ParametricLIFNode`, its time constant not trained.
+`layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, `Linear`, …, all in
+                            multi-step mode; sums and the mean over time are operators, as in its own model zoo.
 `sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
 """
 
@@ -20,6 +22,9 @@ from .base.torch_adapter import TorchAdapter
 PROVIDERS = ("cuda", "triton", "torch")
 """Who may compute SpikingJelly's neurons on a CUDA device."""
 
+OWN = ("linear", "conv", "norm", "max_pool", "avg_pool", "flatten")
+"""Kinds of nodes for which SpikingJelly has a layer."""
+
 SHORT = ("bf16", "fp16", "amp-bf16")
 
 
@@ -27,7 +32,8 @@ class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
-    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "sliding-psn")
+    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", "sliding-psn")
+    uncut_constructions: tuple[str, ...] = ("sliding-psn",)
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.spec, case.construction == "sliding-psn"
@@ -76,6 +82,11 @@ class SpikingJelly(TorchAdapter):
         node = neuron.ParametricLIFNode(1 / (1 - spec.decay), step_mode="m", **alike)
         node.w.requires_grad_(False)
         return self.loop(node)
+
+    def modules(self, case: Case, network: Network):
+        if case.construction != "layers":
+            return super().modules(case, network)
+        return {(node.name,): own_layer(node, network.shapes[node.inputs[0]]) for node in network.nodes if node.kind in OWN}
 
     def surrogate(self, spec):
         """SpikingJelly's surrogate for σ' of `spec`."""
@@ -163,6 +174,26 @@ def provider_of(kind: str, case: Case) -> str:
     chosen = neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
     # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
     return "torch-reference" if case.precision in SHORT else chosen
+
+
+def own_layer(node, features):
+    """SpikingJelly's layer for a node of a kind in OWN: (T, B, *features) → (T, B, *features')."""
+    from spikingjelly.activation_based import functional, layer
+
+    from .base.torch_network import window
+
+    options = node.options
+    norm = layer.BatchNorm2d if len(features) == 3 else layer.BatchNorm1d
+    made = {
+        "linear": lambda: layer.Linear(features[0], options["outputs"], bias=options["bias"]),
+        "conv": lambda: layer.Conv2d(features[0], options["outputs"], *window(options), bias=options["bias"]),
+        "norm": lambda: norm(features[0], options["epsilon"], options["momentum"]),
+        "max_pool": lambda: layer.MaxPool2d(*window(options)),
+        "avg_pool": lambda: layer.AvgPool2d(*window(options)),
+        "flatten": layer.Flatten,
+    }[node.kind]()
+    functional.set_step_mode(made, "m")
+    return made
 
 
 def sliding_psn(spec, time_steps, surrogate):

@@ -16,6 +16,7 @@ class SpikingJellyCupy(SpikingJelly):
     name = "spikingjelly-cupy"
     requires = ("torch", "cupy", "spikingjelly.activation_based.auto_cuda.neuron_kernel")
     constructions = ("default",)
+    uncut_constructions = ("default",)
     modes = ("eager",)
 
     def refuses(self, case: Case, network: Network) -> str | None:

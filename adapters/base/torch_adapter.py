@@ -29,7 +29,8 @@ class TorchAdapter(Adapter):
     in front of the neuron (construction `stepwise`) or from its spikes back to it (a recurrent neuron).
 
     `default` computes layers without a state once over all time steps, `vanilla` once for each, norms excepted: their statistics
-    are over all steps.
+    are over all steps. A construction `layers`, where a framework has it, is a network of the framework's own layers or in its
+    own containers, as its users write it.
 
     Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`, its modes of these names,
     on CUDA devices; `graph`, a CUDA graph of every phase.
@@ -45,6 +46,11 @@ class TorchAdapter(Adapter):
     requires: tuple[str, ...] = ("torch",)
     constructions: tuple[str, ...] = ("default", "stepwise", "vanilla")
     linear_constructions: tuple[str, ...] = ("stepwise",)
+    uncut_constructions: tuple[str, ...] = ()
+    """Those of `constructions` whose neuron is no TimeLoop; refused for recurrent neurons."""
+    chain_constructions: tuple[str, ...] = ()
+    """Those of `constructions` that are a chain of layers called once for each step; refused for networks with norms, whose
+    statistics are over all steps, and for those with shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":
@@ -110,8 +116,10 @@ class TorchAdapter(Adapter):
         if reason := super().refuses(case, network):
             return reason
         on_cpu, compiled = case.device == "cpu", case.mode in COMPILE_MODES
-        if case.construction == "vanilla" and not any(node.kind in LAYERS for node in network.nodes):
-            return "vanilla calls layers once for each step, and this network has none"
+        if case.construction in ("vanilla", "layers") and not any(node.kind in LAYERS for node in network.nodes):
+            return f"{case.construction} is about the layers around a neuron, and this network has none"
+        if reason := self._refuses_shape(case, network):
+            return reason
         if case.mode == "graph" and on_cpu:
             return "mode graph is a CUDA graph, which needs a CUDA device"
         if compiled and case.mode != "compile" and on_cpu:
@@ -121,6 +129,19 @@ class TorchAdapter(Adapter):
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
         return None
+
+    def _refuses_shape(self, case: Case, network: Network) -> str | None:
+        """Why a construction cannot spell the network, whatever its neuron."""
+        if any(network.node(name).options["recurrent"] for name in network.neurons):
+            if case.construction == "layers":
+                return f"{self.name}'s own layers are offered here without recurrent neurons"
+            if case.construction in self.uncut_constructions:
+                return f"{self.name}'s neuron hands out no state: no recurrent linear fits into its loop"
+        if case.construction not in self.chain_constructions:
+            return None
+        if any(node.kind == "norm" for node in network.nodes):
+            return f"{self.name}'s own container is called once for each step, and a norm's statistics are over all steps"
+        return None if network.is_chain else f"{self.name}'s own container is a chain, and this network has shortcuts"
 
     def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:

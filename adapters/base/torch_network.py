@@ -79,31 +79,48 @@ class Operation(nn.Module):
 
 def _norm(options: Mapping[str, Any], features: Shape) -> nn.Module:
     norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
-    return Merged(norm(features[0], options["epsilon"], options["momentum"]))
+    return norm(features[0], options["epsilon"], options["momentum"])
 
 
-def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
+def window(options: Mapping[str, Any]) -> tuple[int, int, int]:
     return options["kernel"], options["stride"], options["padding"]
 
 
-MODULES: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
+ITEMWISE: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
     "linear": lambda options, features: nn.Linear(features[0], options["outputs"], bias=options["bias"]),
-    "conv": lambda options, features: Merged(nn.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"])),
+    "conv": lambda options, features: nn.Conv2d(features[0], options["outputs"], *window(options), bias=options["bias"]),
     "norm": _norm,
-    "max_pool": lambda options, features: Merged(nn.MaxPool2d(*_window(options))),
-    "avg_pool": lambda options, features: Merged(nn.AvgPool2d(*_window(options))),
-    "flatten": lambda options, features: Operation(lambda x: x.flatten(2)),
-    "add": lambda options, features: Operation(lambda left, right: left + right),
-    "mean_time": lambda options, features: Operation(lambda x: x.mean(0, keepdim=True)),
+    "max_pool": lambda options, features: nn.MaxPool2d(*window(options)),
+    "avg_pool": lambda options, features: nn.AvgPool2d(*window(options)),
+    "flatten": lambda options, features: nn.Flatten(),
 }
-"""By kind of node, but neurons: from its options and the features that it reads to a module."""
+"""By kind of node: torch's own layer (items, *features) → (items, *features'), from its options and the features it reads."""
+
+OPERATIONS: dict[str, Callable[..., Tensor]] = {
+    "flatten": lambda x: x.flatten(2),
+    "add": lambda left, right: left + right,
+    "mean_time": lambda x: x.mean(0, keepdim=True),
+}
+"""By kind of node: a function of values (T, B, *features), without parameters."""
+
+
+class Container(nn.Module):
+    """Modules of a run of nodes that hold several neurons, as a framework's users write them: `own` has that of every node by
+    name, in their order, and `neurons` are the names of those that are neurons.
+
+    `forward(x, every_border)` gives the spikes by neuron, of all or of the last only, and the value of the last node.
+    """
+
+    def __init__(self, own: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
+        super().__init__()
+        self.own, self.neurons = own, neurons
 
 
 @dataclass(frozen=True)
 class Part:
     """A module that computes a run of nodes: the value of the last of them from those that `reads` names. `neuron` is the neuron
-    among them, whose spikes are the module's value; with `potentials` the module gives (spikes, potentials), and the potentials
-    are its value. After it nobody reads the values `unread`."""
+    among them, of a Container the last, whose spikes are the module's value; with `potentials` the module gives (spikes,
+    potentials), and the potentials are its value. After it nobody reads the values `unread`."""
 
     nodes: tuple[str, ...]
     module: nn.Module
@@ -144,10 +161,15 @@ class TorchNetwork(nn.Module):
         values, value = {INPUT: x}, x
         borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
-            value = part.module(*[self.cast(values[name]) for name in part.reads])
-            if part.neuron is not None:
-                spikes, value = value if part.potentials else (value, value)
-                borders = {**borders, part.neuron: spikes} if every_border else {part.neuron: spikes}
+            inputs = [self.cast(values[name]) for name in part.reads]
+            spikes: dict[str, Tensor] = {}
+            if isinstance(part.module, Container):
+                spikes, value = part.module(*inputs, every_border)
+            else:
+                value = part.module(*inputs)
+                if part.neuron is not None:
+                    spikes[part.neuron], value = value if part.potentials else (value, value)
+            borders = {**borders, **spikes} if every_border else spikes or borders
             values[part.nodes[-1]] = value
             for name in part.unread:
                 del values[name]
@@ -165,13 +187,13 @@ class TorchNetwork(nn.Module):
                 if "recurrent" in wanted:
                     places[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
                 elif wanted:
-                    pair = self._weight_and_bias(part)
+                    pair = self._weight_and_bias(_module_of(part, name))
                     places[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
         return {name: places[name] for name in self.network.parameters}
 
-    def _weight_and_bias(self, part: Part) -> tuple[nn.Parameter, nn.Parameter | None]:
+    def _weight_and_bias(self, module: nn.Module) -> tuple[nn.Parameter, nn.Parameter | None]:
         """Where the adapter says that they are; of a layer that we built, the layer's own."""
-        module = part.module.layer if isinstance(part.module, Merged | EachStep) else part.module
+        module = module.layer if isinstance(module, Merged | EachStep) else module
         if isinstance(module, LinearNeuron):
             module = module.linear
         if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
@@ -181,7 +203,7 @@ class TorchNetwork(nn.Module):
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
         """The module that keeps the running statistics of every norm."""
         return {
-            name: _inner(part.module, nn.modules.batchnorm._BatchNorm)
+            name: _inner(_module_of(part, name), nn.modules.batchnorm._BatchNorm)
             for part in self.parts
             for name in part.nodes
             if self.network.node(name).kind == "norm"
@@ -197,8 +219,8 @@ class TorchNetwork(nn.Module):
         read_later: set[str] = set()
         for run in dict.fromkeys(run_of.get(node.name, (node.name,)) for node in reversed(self.network.nodes)):
             members = [self.network.node(name) for name in run]
-            reads = tuple(name for member in members for name in member.inputs if name not in run)
-            neuron = next((member for member in members if member.kind == "neuron"), None)
+            reads = tuple(dict.fromkeys(name for member in members for name in member.inputs if name not in run))
+            neuron = next((member for member in reversed(members) if member.kind == "neuron"), None)
             potentials = neuron is not None and bool(neuron.options["potentials"])
             unread = tuple(dict.fromkeys(name for name in reads if name not in read_later))
             parts.append(Part(run, modules[run], reads, neuron.name if neuron else None, potentials, unread))
@@ -207,11 +229,13 @@ class TorchNetwork(nn.Module):
 
     def _module(self, node: Node, case: Case) -> nn.Module:
         features = self.network.shapes[node.inputs[0]]
+        if node.kind in OPERATIONS:
+            return Operation(OPERATIONS[node.kind])
         if node.kind != "neuron":
-            module = MODULES[node.kind](node.options, features)
-            if case.construction != "vanilla" or node.kind not in LAYERS:
-                return module
-            return EachStep(module.layer if isinstance(module, Merged) else module)
+            layer = ITEMWISE[node.kind](node.options, features)
+            if case.construction == "vanilla" and node.kind in LAYERS:
+                return EachStep(layer)
+            return layer if node.kind == "linear" else Merged(layer)
         neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):
@@ -219,6 +243,10 @@ class TorchNetwork(nn.Module):
             neuron = Recurrent(features[0], neuron)
         scaled = Operation(partial(torch.mul, other=self.scale))
         return nn.Sequential(scaled, neuron) if node.name in self.scaled_in_call else neuron
+
+
+def _module_of(part: Part, name: str) -> nn.Module:
+    return part.module.own[name] if isinstance(part.module, Container) else part.module
 
 
 def _inner(module: nn.Module, kind: type[Kind]) -> Kind:

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from support.expected import HERE, adapter_of, case_of, on_jax
+from support.expected import HERE, PROVED, adapter_of, case_of, on_jax
 from support.networks import network_of
 from support.proofs import loaded, proof_of, refusal_of
 
-from snnbench.adapters import Unsupported
+from snnbench.adapters import TorchAdapter, Unsupported
+from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.kernels.spec import NEURONS
 
@@ -44,13 +45,39 @@ def test_recurrent_neurons_and_potentials_are_proved(name, kind):
     [(name, kind) for name, entry in HERE.items() for kind in ("recurrent", "potentials") if not entry.get(kind)],
 )
 def test_others_refuse_them_in_a_sentence(name, kind):
-    adapter, case = adapter_of(name), case_of(name, workload=kind, **SIZES[kind])
-    offered = {"potentials": "neurons that hand out potentials", "recurrent": "a recurrent linear inside the time loop"}[kind]
-    if refusal := refusal_of(adapter, case):
-        assert refusal == f"{name} is not offered here with {offered}"
-    else:
-        with pytest.raises(Unsupported, match="no recurrent linear fits into its loop"):
-            adapter.program(case, network_of(case))
+    refusal = refusal_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
+    assert (
+        refusal
+        in {
+            "potentials": (f"{name} is not offered here with neurons that hand out potentials",),
+            "recurrent": (
+                f"{name} is not offered here with a recurrent linear inside the time loop",
+                f"{name}'s neuron hands out no state: no recurrent linear fits into its loop",
+            ),
+        }[kind]
+    )
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", [name for name, neurons in PROVED.items() if neurons and not on_jax(name)])
+def test_a_construction_is_refused_with_recurrent_neurons_or_builds_them(name):
+    """A refusal comes before anything is built."""
+    adapter, case = adapter_of(name), case_of(name, PROVED[name][0], workload="recurrent", **SIZES["recurrent"])
+    if refusal_of(adapter, case) is None:
+        adapter.prepare(case, 1)
+        adapter.program(case, network_of(case))
+
+
+def test_an_adapter_that_does_not_declare_it_is_refused_when_it_is_built():
+    class Silent(TorchAdapter):
+        name = "silent"
+
+        def neuron(self, spec, features):
+            return torch.nn.Identity()
+
+    case = Case("silent", workload="recurrent", **SIZES["recurrent"])
+    with pytest.raises(Unsupported, match="no recurrent linear fits into its loop"):
+        Silent().program(case, network_of(case))
 
 
 def scaled(before: str) -> Network:

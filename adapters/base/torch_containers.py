@@ -1,0 +1,51 @@
+"""Networks in a framework's own containers, as its users write them, in the place of a run of nodes."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from .network import Network, Node
+from .torch_network import ITEMWISE, Container
+
+
+def own_modules(network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]) -> dict[str, nn.Module]:
+    """A module for every node in front of the mean over time, by name: what `spelled` makes of its kind, else torch's layer."""
+    return {
+        node.name: spelled[node.kind](node)
+        if node.kind in spelled
+        else ITEMWISE[node.kind](node.options, network.shapes[node.inputs[0]])
+        for node in network.in_time
+    }
+
+
+class Chain(Container):
+    """Modules one after the other in `container`, which `run` calls once for each step: (T, B, *features) → (T, B, *features').
+
+    Spikes of hidden neurons, which the container does not hand out, are collected by forward hooks and stacked behind its call.
+    """
+
+    def __init__(
+        self,
+        own: dict[str, nn.Module],
+        neurons: tuple[str, ...],
+        container: nn.Module,
+        run: Callable[[nn.Module, Tensor], Tensor],
+    ) -> None:
+        super().__init__(own, neurons)
+        self.container, self.run = container, run
+        self.seen: dict[str, list[Tensor]] = {}
+        for name in set(neurons) - {list(own)[-1]}:
+            own[name].register_forward_hook(partial(self._collect, name))
+
+    def _collect(self, name: str, module: nn.Module, inputs: object, output: Tensor | tuple[Tensor, object]) -> None:
+        if name in self.seen:
+            self.seen[name].append(output[0] if isinstance(output, tuple) else output)
+
+    def forward(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
+        shown = self.neurons if every_border else self.neurons[-1:]
+        self.seen = {name: [] for name in shown}
+        value = self.run(self.container, x)
+        seen, self.seen = self.seen, {}
+        return {name: torch.stack(steps) if steps else value for name, steps in seen.items()}, value
