@@ -10,7 +10,7 @@ from support.proofs import loaded, proof_of, refusal_of
 from snnbench.adapters import TorchAdapter, Unsupported
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.kernels.spec import NEURONS
+from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 SIZES = {"contract": {"time_steps": 5, "batch": 3}, "recurrent": {"time_steps": 37, "batch": 3}}
 SIZES["potentials"] = SIZES["recurrent"]
@@ -130,6 +130,57 @@ def test_our_kernels_take_chains_and_norms_of_a_network():
     layers = adapter_of("fused").program(case, network_of(case)).network.layers
     assert [type(layer) for layer in layers] == [LinearLIF] * 3
     assert [layer.options["input"] for layer in layers] == ["spikes"] * 3
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("spikingjelly", ["Conv2d", "Loop", "Flatten", "Linear", "Loop"]),
+        ("snntorch", ["Conv2d", "Leaky", "Flatten", "Linear", "Leaky"]),
+        ("norse", ["Conv2d", "LIFBoxCell", "Flatten", "Linear", "LIFBoxCell"]),
+        ("sinabs", ["Conv2d", "LIFSqueeze", "Flatten", "Linear", "LIFSqueeze"]),
+    ],
+)
+def test_layers_are_a_framework_s_own_in_its_own_container(name, own):
+    spec = NeuronSpec("hard", detach_reset=True, decay=0.5)
+    neuron = {"neuron": spec}
+    network = Network(
+        (2, 5, 5),
+        (
+            Node("conv1", "conv", (INPUT,), {"outputs": 3, "kernel": 3}),
+            Node("neuron1", "neuron", ("conv1",), neuron),
+            Node("flatten1", "flatten", ("neuron1",)),
+            Node("linear1", "linear", ("flatten1",), {"outputs": 4}),
+            Node("neuron2", "neuron", ("linear1",), neuron),
+        ),
+    )
+    program = adapter_of(name).program(case_of(f"{name}:layers", spec, time_steps=5, batch=3), network)
+    layers = program.network.layers
+    if name != "spikingjelly":
+        (container,) = layers
+        layers = container.own.values()
+    assert [type(layer).__name__ for layer in layers] == own
+    if name == "spikingjelly":
+        assert {type(layer).__module__.partition(".")[0] for layer in layers if not hasattr(layer, "lif")} == {"spikingjelly"}
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["snntorch", "sinabs"])
+def test_a_container_that_keeps_its_potentials_from_call_to_call_is_rejected(name, monkeypatch):
+    spec = NeuronSpec("hard", detach_reset=True, decay=0.5)
+    monkeypatch.setattr({"snntorch": "snntorch.utils.reset", "sinabs": "sinabs.reset_states"}[name], keep_potentials)
+    case = case_of(f"{name}:layers", spec, time_steps=37, batch=3, neurons=97)
+    proof = proof_of(adapter_of(name), case)
+    assert not proof.passed
+    assert "state" in proof.reason or "call" in proof.reason, proof.reason
+
+
+def keep_potentials(net):
+    """In place of a reset: what is kept is let go of the graph only."""
+    for module in net.modules():
+        for name, buffer in module.named_buffers(recurse=False):
+            setattr(module, name, buffer.detach())
 
 
 def test_hidden_values_are_let_go_once_nobody_reads_them():

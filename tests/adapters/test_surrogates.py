@@ -50,6 +50,16 @@ def test_the_neuron_of_a_paper_is_proved_or_refused(name, paper):
         assert proof.passed, proof.reason
 
 
+def test_without_a_leak_norse_is_its_iaf():
+    spec = NeuronSpec("hard", decay=1.0, detach_reset=False)
+    proof = proof_of(adapter_of("norse"), case_of("norse:lif", spec, **ODD))
+    assert proof.passed, proof.reason
+    for name in ("norse", "norse:lif-box-cell", "norse:layers"):
+        assert refusal_of(adapter_of("norse"), case_of(name, spec)) == (
+            "LIFBox always leaks; construction lif is IAF where there is no leak"
+        )
+
+
 @pytest.mark.parametrize("name", [marked(name, quick=not on_jax(name)) for name in HERE])
 def test_a_potential_of_exactly_the_threshold_fires_or_not(name):
     """Within a unit in the last place below it none fires, above it each does."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.expected import HERE, adapter_of, case_of, on_jax, representatives
-from support.networks import WIDEST, sized
+from support.networks import WIDEST, network_of, sized
 from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters.base.case import INPUTS, SPIKES, Case
@@ -25,6 +25,8 @@ PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as 
     "resnet34": (21.80, 33),
     "mnist-mlp": (0.80, 2),
 }
+CHAINS = ("snntorch:layers", "norse:layers")
+"""Constructions that are refused for networks with norms or shortcuts."""
 TORCH = ("torch", "snntorch", "spikingjelly", "norse", "sinabs", "fused")
 
 
@@ -50,13 +52,20 @@ def test_every_network_is_listed_once():
     assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len({*WORKLOADS})
 
 
+OWN = {  # own layers, and a network in the named subset that they are not refused for
+    "snntorch:layers": "mnist-mlp",
+    "norse:layers": "conv-lif",
+    "spikingjelly:layers": "cifar-small",
+    "sinabs:layers": "sew-resnet18",
+}
+JAX = [each for each in HERE if on_jax(each)]
 PAIRS = [
     (name, workload)
-    for name in [*(f"{each}:vanilla" for each in TORCH), *TORCH, *(each for each in HERE if on_jax(each)), "rockpool"]
+    for name in [*(f"{each}:vanilla" for each in TORCH), *OWN, *TORCH, *JAX, "rockpool"]
     for workload in WORKLOADS
     if workload not in ("linear-lif", "lif")
 ]
-QUICK = representatives(PAIRS)
+QUICK = representatives([pair for pair in PAIRS if pair[0] not in OWN]) | {*OWN.items()}
 """Each framework and each network once; the deep ones with layers that are called once for all steps, which takes less."""
 MATRIX = [pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow) for pair in PAIRS]
 
@@ -66,12 +75,29 @@ MATRIX = [pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else p
 def test_a_named_network_is_proved(name, workload):
     neuron = "soft" if "rockpool" in name else WIDEST
     case, adapter = case_for(name, workload, neuron), adapter_of(name.partition(":")[0])
-    if workload == "recurrent-lif" and not HERE[name.partition(":")[0]].get("recurrent"):
-        reason = refusal_of(adapter, case)
-        assert reason is None or "recurrent" in reason
+    reason, network = refusal_of(adapter, case), network_of(case)
+    if workload == "recurrent-lif" and (name.endswith(":layers") or not HERE[name.partition(":")[0]].get("recurrent")):
+        assert "recurrent" in reason
         return
-    assert refusal_of(adapter, case) is None
+    if name in CHAINS and any(node.kind in ("norm", "add") for node in network.nodes):
+        assert "a norm's statistics are over all steps" in reason
+        return
+    assert reason is None
     proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("name", "workload"),
+    [
+        pytest.param(name, f"cifar-{size}", marks=() if (name, size) == ("norse:layers", "small") else pytest.mark.slow)
+        for name in CHAINS
+        for size in ("small", "medium", "large")
+    ],
+)
+def test_a_chain_without_norms_is_proved(name, workload):
+    proof = proof_of(adapter_of(name.partition(":")[0]), replace(case_for(name, workload, WIDEST), norm=False))
     assert proof.passed, proof.reason
 
 
