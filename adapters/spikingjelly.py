@@ -22,9 +22,6 @@ from .base.torch_adapter import TorchAdapter
 PROVIDERS = ("cuda", "triton", "torch")
 """Who may compute SpikingJelly's neurons on a CUDA device."""
 
-OWN = ("linear", "conv", "norm", "max_pool", "avg_pool", "flatten")
-"""Kinds of nodes for which SpikingJelly has a layer."""
-
 SHORT = ("bf16", "fp16", "amp-bf16")
 
 
@@ -86,7 +83,14 @@ class SpikingJelly(TorchAdapter):
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
             return super().modules(case, network)
-        return {(node.name,): own_layer(node, network.shapes[node.inputs[0]]) for node in network.nodes if node.kind in OWN}
+        from spikingjelly.activation_based import functional, layer
+
+        from .base.torch_network import ITEMWISE, layer_of
+
+        made = {(node.name,): layer_of(node, network, layer) for node in network.nodes if node.kind in ITEMWISE}
+        for module in made.values():
+            functional.set_step_mode(module, "m")
+        return made
 
     def surrogate(self, spec):
         """SpikingJelly's surrogate for σ' of `spec`."""
@@ -174,26 +178,6 @@ def provider_of(kind: str, case: Case) -> str:
     chosen = neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
     # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
     return "torch-reference" if case.precision in SHORT else chosen
-
-
-def own_layer(node, features):
-    """SpikingJelly's layer for a node of a kind in OWN: (T, B, *features) → (T, B, *features')."""
-    from spikingjelly.activation_based import functional, layer
-
-    from .base.torch_network import window
-
-    options = node.options
-    norm = layer.BatchNorm2d if len(features) == 3 else layer.BatchNorm1d
-    made = {
-        "linear": lambda: layer.Linear(features[0], options["outputs"], bias=options["bias"]),
-        "conv": lambda: layer.Conv2d(features[0], options["outputs"], *window(options), bias=options["bias"]),
-        "norm": lambda: norm(features[0], options["epsilon"], options["momentum"]),
-        "max_pool": lambda: layer.MaxPool2d(*window(options)),
-        "avg_pool": lambda: layer.AvgPool2d(*window(options)),
-        "flatten": layer.Flatten,
-    }[node.kind]()
-    functional.set_step_mode(made, "m")
-    return made
 
 
 def sliding_psn(spec, time_steps, surrogate):

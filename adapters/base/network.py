@@ -155,16 +155,6 @@ class Network:
         shapes = {node.name: _parameters(node, self.shapes[node.inputs[0]]) for node in self.nodes}
         return {name: parameters for name, parameters in shapes.items() if parameters}
 
-    @cached_property
-    def in_time(self) -> tuple[Node, ...]:
-        """The nodes that have a value at every time step: all, or those in front of a mean over time."""
-        return tuple(node for node in self.nodes if self.steps(node.name, 2) == 2)
-
-    @property
-    def is_chain(self) -> bool:
-        """Whether every node reads the one before it alone."""
-        return all(node.inputs == (before,) for node, before in zip(self.nodes, self.shapes, strict=False))
-
     def steps(self, name: str, time_steps: int) -> int:
         """Time steps of a node's value in a network that is given `time_steps`: 1 behind a mean over time."""
         while name != INPUT:

@@ -137,11 +137,10 @@ class TorchAdapter(Adapter):
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
             if case.construction in self.uncut_constructions:
                 return f"{self.name}'s neuron hands out no state: no recurrent linear fits into its loop"
-        if case.construction not in self.chain_constructions:
-            return None
-        if any(node.kind == "norm" for node in network.nodes):
+        kinds = {node.kind for node in network.nodes} if case.construction in self.chain_constructions else set()
+        if "norm" in kinds:
             return f"{self.name}'s own container is called once for each step, and a norm's statistics are over all steps"
-        return None if network.is_chain else f"{self.name}'s own container is a chain, and this network has shortcuts"
+        return f"{self.name}'s own container is a chain, and this network has shortcuts" if "add" in kinds else None
 
     def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:

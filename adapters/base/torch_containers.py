@@ -7,17 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from .network import Network, Node
-from .torch_network import ITEMWISE, Container
+from .torch_network import Container, layer_of
 
 
 def own_modules(network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]) -> dict[str, nn.Module]:
     """A module for every node in front of the mean over time, by name: what `spelled` makes of its kind, else torch's layer."""
-    return {
-        node.name: spelled[node.kind](node)
-        if node.kind in spelled
-        else ITEMWISE[node.kind](node.options, network.shapes[node.inputs[0]])
-        for node in network.in_time
-    }
+    in_time = [node for node in network.nodes if network.steps(node.name, 2) == 2]
+    return {n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in in_time}
 
 
 class Chain(Container):

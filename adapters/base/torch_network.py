@@ -77,24 +77,27 @@ class Operation(nn.Module):
         return self.function(*values)
 
 
-def _norm(options: Mapping[str, Any], features: Shape) -> nn.Module:
-    norm = nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
-    return norm(features[0], options["epsilon"], options["momentum"])
-
-
-def window(options: Mapping[str, Any]) -> tuple[int, int, int]:
+def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
     return options["kernel"], options["stride"], options["padding"]
 
 
-ITEMWISE: dict[str, Callable[[Mapping[str, Any], Shape], nn.Module]] = {
-    "linear": lambda options, features: nn.Linear(features[0], options["outputs"], bias=options["bias"]),
-    "conv": lambda options, features: nn.Conv2d(features[0], options["outputs"], *window(options), bias=options["bias"]),
-    "norm": _norm,
-    "max_pool": lambda options, features: nn.MaxPool2d(*window(options)),
-    "avg_pool": lambda options, features: nn.AvgPool2d(*window(options)),
-    "flatten": lambda options, features: nn.Flatten(),
+ITEMWISE: dict[str, Callable[[Any, Mapping[str, Any], Shape], nn.Module]] = {
+    "linear": lambda of, options, features: of.Linear(features[0], options["outputs"], bias=options["bias"]),
+    "conv": lambda of, options, features: of.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"]),
+    "norm": lambda of, options, features: (of.BatchNorm2d if len(features) == 3 else of.BatchNorm1d)(
+        features[0], options["epsilon"], options["momentum"]
+    ),
+    "max_pool": lambda of, options, features: of.MaxPool2d(*_window(options)),
+    "avg_pool": lambda of, options, features: of.AvgPool2d(*_window(options)),
+    "flatten": lambda of, options, features: of.Flatten(),
 }
-"""By kind of node: torch's own layer (items, *features) → (items, *features'), from its options and the features it reads."""
+"""By kind of node: a layer of the library `of`, which calls its layers as torch.nn does, from options and features read."""
+
+
+def layer_of(node: Node, network: Network, library: Any = nn) -> nn.Module:
+    """The layer (items, *features) → (items, *features') of a node of a kind in ITEMWISE."""
+    return ITEMWISE[node.kind](library, node.options, network.shapes[node.inputs[0]])
+
 
 OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "flatten": lambda x: x.flatten(2),
@@ -116,17 +119,27 @@ class Container(nn.Module):
         self.own, self.neurons = own, neurons
 
 
+def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Module:
+    """What computes a node that is no neuron: (T, B, *features) → (T, B, *features')."""
+    if node.kind in OPERATIONS:
+        return Operation(OPERATIONS[node.kind])
+    layer = layer_of(node, network)
+    if each_step and node.kind in LAYERS:
+        return EachStep(layer)
+    return layer if node.kind == "linear" else Merged(layer)
+
+
 @dataclass(frozen=True)
 class Part:
     """A module that computes a run of nodes: the value of the last of them from those that `reads` names. `neuron` is the neuron
-    among them, of a Container the last, whose spikes are the module's value; with `potentials` the module gives (spikes,
-    potentials), and the potentials are its value. After it nobody reads the values `unread`."""
+    among them, of a Container the last, whose spikes are the module's value; with `apart` the module, a Container or a neuron
+    that hands out potentials, gives (spikes, value). After it nobody reads the values `unread`."""
 
     nodes: tuple[str, ...]
     module: nn.Module
     reads: tuple[str, ...]
     neuron: str | None
-    potentials: bool
+    apart: bool
     unread: tuple[str, ...]
 
 
@@ -162,14 +175,11 @@ class TorchNetwork(nn.Module):
         borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
             inputs = [self.cast(values[name]) for name in part.reads]
-            spikes: dict[str, Tensor] = {}
-            if isinstance(part.module, Container):
-                spikes, value = part.module(*inputs, every_border)
-            else:
-                value = part.module(*inputs)
-                if part.neuron is not None:
-                    spikes[part.neuron], value = value if part.potentials else (value, value)
-            borders = {**borders, **spikes} if every_border else spikes or borders
+            value = part.module(*inputs, *([every_border] if isinstance(part.module, Container) else []))
+            if part.neuron is not None:
+                spikes, value = value if part.apart else (value, value)
+                own = spikes if isinstance(spikes, dict) else {part.neuron: spikes}
+                borders = {**borders, **own} if every_border else own
             values[part.nodes[-1]] = value
             for name in part.unread:
                 del values[name]
@@ -221,21 +231,16 @@ class TorchNetwork(nn.Module):
             members = [self.network.node(name) for name in run]
             reads = tuple(dict.fromkeys(name for member in members for name in member.inputs if name not in run))
             neuron = next((member for member in reversed(members) if member.kind == "neuron"), None)
-            potentials = neuron is not None and bool(neuron.options["potentials"])
+            apart = isinstance(modules[run], Container) or (neuron is not None and bool(neuron.options["potentials"]))
             unread = tuple(dict.fromkeys(name for name in reads if name not in read_later))
-            parts.append(Part(run, modules[run], reads, neuron.name if neuron else None, potentials, unread))
+            parts.append(Part(run, modules[run], reads, neuron.name if neuron else None, apart, unread))
             read_later |= set(reads)
         return parts[::-1]
 
     def _module(self, node: Node, case: Case) -> nn.Module:
         features = self.network.shapes[node.inputs[0]]
-        if node.kind in OPERATIONS:
-            return Operation(OPERATIONS[node.kind])
         if node.kind != "neuron":
-            layer = ITEMWISE[node.kind](node.options, features)
-            if case.construction == "vanilla" and node.kind in LAYERS:
-                return EachStep(layer)
-            return layer if node.kind == "linear" else Merged(layer)
+            return module_of(node, self.network, case.construction == "vanilla")
         neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):

@@ -6,7 +6,7 @@ import torch
 from bases import with_gradient
 from torch.nn import functional
 
-from snnbench.adapters.base.torch_network import MODULES, Merged
+from snnbench.adapters.base.torch_network import Merged, module_of
 from snnbench.adapters.torch_loop import TorchLoop
 
 LEARNED = (torch.nn.Linear, torch.nn.Conv2d, torch.nn.modules.batchnorm._BatchNorm)
@@ -32,8 +32,7 @@ class Changed(TorchLoop):
         self.made = {}
         for node in network.nodes:
             if node.name == self.node or node.kind == self.kind:
-                right = MODULES[node.kind](node.options, network.shapes[node.inputs[0]])
-                self.made[node.name,] = Wrapped(right, self.change)
+                self.made[node.name,] = Wrapped(module_of(node, network), self.change)
         return self.made
 
     def parameters(self, layer):
@@ -164,8 +163,7 @@ class SharedKernel(Kernel):
         made = super().modules(case, network)
         for node in network.nodes:
             if made and node.name == "conv2":
-                features = network.shapes[node.inputs[0]]
-                made["conv2",] = self.other = Wrapped(MODULES["conv"](node.options, features), lambda layer, x: layer(x))
+                made["conv2",] = self.other = Wrapped(module_of(node, network), lambda layer, x: layer(x))
         return made
 
     def weight(self, weight):
