@@ -91,21 +91,15 @@ class Norse(TorchAdapter):
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
             return super().modules(case, network)
-        from functools import partial
-
-        import torch
         from norse.torch import LIFBoxCell, Lift, SequentialState
 
         from .base.torch_containers import Chain, own_modules
         from .base.torch_network import Operation
 
-        scale = self.scale_of(case)
-        multiplied = network.scaled_in_call(scale)
-
         def neuron_of(node):
             cell = LIFBoxCell(box_parameters(node.options["neuron"]), dt=1.0)
-            scaled = Operation(partial(torch.mul, other=scale))
-            return SequentialState(scaled, cell) if node.name in multiplied else cell
+            scaled = Operation(lambda x: x * self.scale_of(case))
+            return SequentialState(scaled, cell) if network.scaled_at(node.name) is None else cell
 
         own = own_modules(network, {"neuron": neuron_of})
         return {tuple(own): Chain(own, network.neurons, Lift(SequentialState(*own.values())), lambda net, x: net(x)[0])}

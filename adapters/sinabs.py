@@ -2,11 +2,11 @@
 
 `default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
 `alphas`                `LIF` with the decay itself (`train_alphas=True`), not trained.
-`layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` where a
-                        shortcut ends: batch and time are turned round and merged once in front of all and once behind.
+`layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` for sums.
 """
 
 import math
+from functools import partial
 from importlib import import_module
 
 from snnbench.kernels.surrogates import derivative
@@ -41,13 +41,9 @@ class Sinabs(TorchAdapter):
             return super().modules(case, network)
         from .base.torch_containers import own_modules
 
-        def neuron_of(node):
-            return self.made(node.options["neuron"], "layers", batch_size=case.batch)
-
-        def add_of(node):
-            return import_module(self.layers).Merge()
-
-        own = own_modules(network, {"neuron": neuron_of, "add": add_of})
+        merge = import_module(self.layers).Merge
+        made = partial(self.made, construction="layers", batch_size=case.batch)
+        own = own_modules(network, {"neuron": lambda n: made(n.options["neuron"]), "add": lambda n: merge()})
         return {tuple(own): squeezed(network, own)}
 
     def lif(self, spec, features, construction):
@@ -128,16 +124,13 @@ def squeezed(network, own):
         def forward(self, x, every_border):
             reset_states(self)
             values, borders = {INPUT: x.transpose(0, 1).flatten(0, 1)}, {}
-            left = {name: len(readers) for name, readers in network.readers.items()}
+            last = {each: node.name for node in network.nodes for each in node.inputs}
             for name, module in own.items():
                 inputs = network.node(name).inputs
                 values[name] = module(*[values[each] for each in inputs])
                 if name in self.neurons if every_border else name == self.neurons[-1]:
                     borders[name] = values[name].unflatten(0, (x.shape[1], -1)).transpose(0, 1)
-                for each in inputs:
-                    left[each] -= 1
-                    if not left[each]:
-                        del values[each]
+                values = {each: value for each, value in values.items() if last.get(each) != name}
             return borders, values[name].unflatten(0, (x.shape[1], -1)).transpose(0, 1)
 
     return Squeezed()

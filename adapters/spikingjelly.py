@@ -5,8 +5,7 @@
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
 `parametric`                `ParametricLIFNode`, its time constant not trained.
-`layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, `Linear`, …, all in
-                            multi-step mode; sums and the mean over time are operators, as in its own model zoo.
+`layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in multi-step mode.
 `sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
 """
 

@@ -49,8 +49,7 @@ class TorchAdapter(Adapter):
     uncut_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neuron is no TimeLoop; refused for recurrent neurons."""
     chain_constructions: tuple[str, ...] = ()
-    """Those of `constructions` that are a chain of layers called once for each step; refused for networks with norms, whose
-    statistics are over all steps, and for those with shortcuts."""
+    """Those of `constructions` that are a chain of layers called once for each step: no norms, no shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":

@@ -17,10 +17,8 @@ def own_modules(network: Network, spelled: Mapping[str, Callable[[Node], nn.Modu
 
 
 class Chain(Container):
-    """Modules one after the other in `container`, which `run` calls once for each step: (T, B, *features) → (T, B, *features').
-
-    Spikes of hidden neurons, which the container does not hand out, are collected by forward hooks and stacked behind its call.
-    """
+    """Modules one after the other in `container`, which `run` calls once for each step. Spikes of hidden neurons, which it does
+    not hand out, are collected by forward hooks and stacked behind its call."""
 
     def __init__(
         self,
@@ -40,8 +38,7 @@ class Chain(Container):
             self.seen[name].append(output[0] if isinstance(output, tuple) else output)
 
     def forward(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        shown = self.neurons if every_border else self.neurons[-1:]
-        self.seen = {name: [] for name in shown}
+        self.seen = {name: [] for name in (self.neurons if every_border else self.neurons[-1:])}
         value = self.run(self.container, x)
         seen, self.seen = self.seen, {}
         return {name: torch.stack(steps) if steps else value for name, steps in seen.items()}, value

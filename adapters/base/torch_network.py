@@ -108,11 +108,8 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class Container(nn.Module):
-    """Modules of a run of nodes that hold several neurons, as a framework's users write them: `own` has that of every node by
-    name, in their order, and `neurons` are the names of those that are neurons.
-
-    `forward(x, every_border)` gives the spikes by neuron, of all or of the last only, and the value of the last node.
-    """
+    """Modules of a run of nodes, as a framework's users write them: `own` has that of every node by name, `neurons` are the names
+    of neurons. `forward(x, every_border)` gives spikes by neuron, of all or of the last only, and the value of the last node."""
 
     def __init__(self, own: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
         super().__init__()
