@@ -19,15 +19,20 @@ static void error_rows(const Numbers& n, const BackwardArrays& arrays, int64_t b
                        float* errors, float* state, float* sum) {
   const int64_t column = block * BLOCK, count = smaller(BLOCK, n.outputs - column);
   alignas(64) float g_buffer[BLOCK], v_buffer[BLOCK], block_sum[BLOCK] = {};
-  for (int64_t i = rows - 1; i >= 0; --i) {
+  int64_t step = (row + rows - 1) / n.batch, of_batch = (row + rows - 1) % n.batch;
+  for (int64_t i = rows - 1; i >= 0; --i, --of_batch) {
+    if (of_batch < 0) {
+      --step;
+      of_batch = n.batch - 1;
+    }
     const int64_t r = row + i;
-    const LINEAR_SPIKE* from = arrays.gradient + r / n.batch * n.strides[0] + r % n.batch * n.strides[1] + column * n.strides[2];
+    const LINEAR_SPIKE* from = arrays.gradient + step * n.strides[0] + of_batch * n.strides[1] + column * n.strides[2];
     const float* __restrict g = block_of(from, n.strides[2], count, g_buffer);
     float* __restrict e = table + i * BLOCK;
 #if LINEAR_NEURON
     const LifNeuron neuron = n.neuron;
     const float* __restrict v = block_of(arrays.potentials + r * n.outputs + column, 1, count, v_buffer);
-    float* __restrict p = state + r % n.batch * BLOCK;
+    float* __restrict p = state + of_batch * BLOCK;
     if (r >= 8) {
       for (int64_t j = 0; j < count; j += 16) {
         __builtin_prefetch(arrays.potentials + (r - 8) * n.outputs + column + j);
@@ -36,9 +41,10 @@ static void error_rows(const Numbers& n, const BackwardArrays& arrays, int64_t b
     }
 #pragma omp simd
     for (int64_t j = 0; j < BLOCK; ++j) {
-      e[j] = lif_error(neuron, v[j], g[j], 0.0f, p[j]);
-      p[j] = neuron.decay * e[j];
-      block_sum[j] += e[j];
+      const float error = lif_error(neuron, v[j], g[j], 0.0f, p[j]);
+      p[j] = neuron.decay * error;
+      block_sum[j] += error;
+      e[j] = error;
     }
 #else
     memcpy(e, g, BLOCK * 4);
@@ -89,7 +95,7 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
   const Numbers n = *numbers;
   const BackwardArrays arrays = *addresses;
   const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
-  const int64_t rows = n.rows(), most = smaller(n.chunk() * n.batch, rows), threads = smaller(n.threads, n.blocks());
+  const int64_t rows = n.rows(), most = smaller(n.chunk(rows > 512 ? smaller(1024, rows / 2) : 512) * n.batch, rows), threads = smaller(n.threads, n.blocks());
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
   // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.
@@ -99,7 +105,7 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
   const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
   const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
   const int64_t of_states = n.blocks() * n.batch * BLOCK;
-  Memory memory(threads * Own::bytes(block_sums, tables) + Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK) + Memory::room<float>(apart * block_sums) +
+  Memory memory(Own::bytes(threads, block_sums, tables) + Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK) + Memory::room<float>(apart * block_sums) +
                 Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes) + Memory::room<float>(errors_kept));
   float *states = memory.take<float>(of_states), *biases = memory.take<float>(n.blocks() * BLOCK);
   float *others = memory.take<float>(apart * block_sums), *kept = memory.take<float>(errors_kept);
@@ -107,8 +113,7 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
   uint8_t* list_memory = memory.take<uint8_t>(list_bytes);
   memset(states, 0, of_states * 4);
   memset(biases, 0, n.blocks() * BLOCK * 4);
-  Own own[threads];
-  for (int64_t i = 0; i < threads; ++i) own[i] = Own(memory, block_sums, tables);
+  Own* const own = Own::take(memory, threads, block_sums, tables);
   for (int64_t row = (rows - 1) / most * most; row >= 0; row -= most) {
     const int64_t taken = smaller(most, rows - row), of_rows = parts(taken, WORD), blocks = parts(taken, SELECTED);
     const Lists lists(list_memory, n.inputs, n.planes() * blocks);
@@ -147,9 +152,9 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
             const bool begin = row + most >= rows && part == blocks - 1 && !plane;
             if (tables) {
               add_by_tables(words_of(block, 0), words_of(block, 1), n.inputs, mine.table, (float)(1 << plane), begin, sums,
-                            mine.partial);
+                            mine.partial, [](int64_t) {});
             } else {
-              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums);
+              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums, [](int64_t) {});
             }
           }
         }

@@ -31,11 +31,8 @@ struct Numbers {
   }
   int64_t blocks() const { return parts(outputs, BLOCK); }
 
-  // Steps that are computed together: their lists and sums stay in L2, and of the gradient only they exist at a time.
-  int64_t chunk() const {
-    const int64_t rows_wanted = smaller(1024, rows() > 512 ? rows() / 2 : rows());
-    return batch >= rows_wanted ? 1 : parts(rows_wanted, batch);
-  }
+  // Steps that are computed together, of about so many rows: their lists and sums stay in L2.
+  int64_t chunk(int64_t rows) const { return batch >= rows ? 1 : parts(rows, batch); }
 };
 
 // The dense product of dense.cpp.
@@ -65,10 +62,15 @@ struct Memory {  // of a call, freed at its end
 struct Own {  // memory of a thread
   float *table, *sums, *partial;
 
-  Own() = default;
-  Own(Memory& memory, int64_t count, bool tables)
-      : table(memory.take<float>(TABLE)), sums(memory.take<float>(count)), partial(memory.take<float>(tables ? PARTIAL : 0)) {}
-  static int64_t bytes(int64_t count, bool tables) {
-    return Memory::room<float>(TABLE) + Memory::room<float>(count) + Memory::room<float>(tables ? PARTIAL : 0);
+  static int64_t bytes(int64_t threads, int64_t count, bool tables) {
+    const int64_t each = Memory::room<float>(TABLE) + Memory::room<float>(count) + Memory::room<float>(tables ? PARTIAL : 0);
+    return Memory::room<Own>(threads) + threads * each;
+  }
+
+  static Own* take(Memory& memory, int64_t threads, int64_t count, bool tables) {
+    Own* const all = memory.take<Own>(threads);
+    for (int64_t i = 0; i < threads; ++i)
+      all[i] = {memory.take<float>(TABLE), memory.take<float>(count), memory.take<float>(tables ? PARTIAL : 0)};
+    return all;
   }
 };

@@ -34,7 +34,8 @@ static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words
   int64_t ones = 0, strange_rows = 0;
 #pragma omp parallel for schedule(static) num_threads(n.threads) if (n.threads > 1) reduction(+ : ones, strange_rows)
   for (int64_t r = 0; r < rows; ++r) {
-    const LINEAR_INPUT* row = input + r / n.batch * n.strides[0] + r % n.batch * n.strides[1];
+    const int64_t step = n.batch == 1 ? r : r / n.batch;
+    const LINEAR_INPUT* row = input + step * n.strides[0] + (r - step * n.batch) * n.strides[1];
     bool strange = false;
     alignas(64) float buffer[BLOCK];
     for (int64_t w = 0; w < n.words(); ++w) {
@@ -52,35 +53,51 @@ static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words
   return strange_rows ? -1 : ones;
 }
 
-// The rows [row, row + rows) of the chunk from their sums: the neuron, or the sums as they are.
-static void finish(const Numbers& n, const ForwardArrays& arrays, int64_t block, int64_t row, int64_t rows, const float* sums,
-                   float* state) {
-  const int64_t column = block * BLOCK, count = smaller(BLOCK, n.outputs - column);
-  const bool past = n.rows() * n.outputs * (int64_t)sizeof(LINEAR_SPIKE) > LARGE, past_v = n.rows() * n.outputs * 4 > LARGE;
+// What becomes of a block of outputs, row by row in the order of time: the neuron, or the sums as they are.
+struct Finish {
+  const Numbers& n;
+  const ForwardArrays& arrays;
+  int64_t column, count, of_batch;
+  bool past, past_v;
+  float* state;
+  alignas(64) float bias[BLOCK] = {};
+
+  Finish(const Numbers& n, const ForwardArrays& arrays, int64_t block, int64_t row, float* state)
+      : n(n),
+        arrays(arrays),
+        column(block * BLOCK),
+        count(smaller(BLOCK, n.outputs - column)),
+        of_batch(row % n.batch),
+        past(n.rows() * n.outputs * (int64_t)sizeof(LINEAR_SPIKE) > LARGE),
+        past_v(false),
+        state(state) {
+    if (arrays.bias) memcpy(bias, arrays.bias + column, count * 4);
+  }
+
+  __attribute__((always_inline)) void row(int64_t r, const float* __restrict sum) {
+    LINEAR_SPIKE* s_to = arrays.spikes + r * n.outputs + column;
 #if LINEAR_NEURON
-  const LifNeuron neuron = n.neuron;
-  alignas(64) float s_buffer[BLOCK], v_buffer[BLOCK], bias[BLOCK] = {};
-  if (arrays.bias) memcpy(bias, arrays.bias + column, count * 4);
-  for (int64_t i = 0, of_batch = row % n.batch; i < rows; ++i, sums += BLOCK) {
-    LINEAR_SPIKE* s_to = arrays.spikes + (row + i) * n.outputs + column;
-    float* v_to = arrays.potentials ? arrays.potentials + (row + i) * n.outputs + column : v_buffer;
+    alignas(64) float s_buffer[BLOCK], v_buffer[BLOCK];
+    const LifNeuron neuron = n.neuron;
+    float* v_to = arrays.potentials ? arrays.potentials + r * n.outputs + column : v_buffer;
     float* __restrict s = place_block(s_to, s_buffer, count, past);
     float* __restrict v = place_block(v_to, v_buffer, count, past_v);
     float* __restrict p = state + of_batch * BLOCK;
     if (++of_batch == n.batch) of_batch = 0;
 #pragma omp simd
     for (int64_t j = 0; j < BLOCK; ++j) {
-      v[j] = lif_integrate(neuron, p[j], sums[j] + bias[j]);
-      s[j] = lif_spike(neuron, v[j]);
-      p[j] = lif_reset(neuron, v[j], s[j]);
+      const float potential = lif_integrate(neuron, p[j], sum[j] + bias[j]), spike = lif_spike(neuron, potential);
+      p[j] = lif_reset(neuron, potential, spike);
+      s[j] = spike;
+      v[j] = potential;
     }
     put_block(s_to, s, count, past);
     if (arrays.potentials) put_block(v_to, v, count, past_v);
-  }
 #else
-  for (int64_t i = 0; i < rows; ++i) put_block(arrays.spikes + (row + i) * n.outputs + column, sums + i * BLOCK, count, past);
+    put_block(s_to, sum, count, past);
 #endif
-}
+  }
+};
 
 extern "C" int64_t linear_pack(const Numbers* numbers, const ForwardArrays* arrays) {
   return arrays->words[0] = pack(*numbers, arrays->input, (uint64_t*)arrays->words + 1);
@@ -92,23 +109,23 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
   const ForwardArrays arrays = *addresses;
   uint64_t* words = (uint64_t*)arrays.words + 1;
   if (!n.given) linear_pack(numbers, addresses);
-  const int64_t ones = arrays.words[0], rows = n.rows(), chunk = n.chunk(), most = smaller(chunk * n.batch, rows);
+  const int64_t ones = arrays.words[0], rows = n.rows(), most = smaller(n.chunk(1024) * n.batch, rows);
   if (ones < 0) return ones;
   const bool tables = by_tables(n, ones);
   const int64_t of_plane = parts(n.inputs, SELECTED), selected = n.planes() * of_plane, threads = smaller(n.threads, n.blocks());
   const int64_t of_states = LINEAR_NEURON ? n.blocks() * n.batch * BLOCK : 0, of_lists = tables ? 0 : Lists::bytes(most, selected);
-  Memory memory(threads * Own::bytes(most * BLOCK, tables) + Memory::room<float>(of_states) + Memory::room<uint8_t>(of_lists));
+  Memory memory(Own::bytes(threads, most * BLOCK, tables) + Memory::room<float>(of_states) + Memory::room<uint8_t>(of_lists));
   float* states = memory.take<float>(of_states);
   uint8_t* list_memory = memory.take<uint8_t>(of_lists);
   const auto words_of = [&](int64_t block, int upper, int64_t row) -> const uint64_t* {
     const int64_t plane = block / of_plane, word = block % of_plane * 2 + upper;
     return word < n.words() ? words + (plane * n.words() + word) * rows + row : nullptr;
   };
-  Own own[threads];
-  for (int64_t i = 0; i < threads; ++i) own[i] = Own(memory, most * BLOCK, tables);
+  Own* const own = Own::take(memory, threads, most * BLOCK, tables);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    const auto [table, sums, partial] = own[omp_get_thread_num()];
+    float *const table = own[omp_get_thread_num()].table, *const sums = own[omp_get_thread_num()].sums;
+    float* const partial = own[omp_get_thread_num()].partial;
     memset(table, 0, TABLE * 4);
     for (int64_t row = 0; row < rows; row += most) {
       const int64_t taken = smaller(most, rows - row);
@@ -126,17 +143,22 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
         float* state = states + out * n.batch * BLOCK;
         if (LINEAR_NEURON && !row) memset(state, 0, n.batch * BLOCK * 4);
         if (count < BLOCK) memset(table, 0, TABLE * 4);
+        Finish finish(n, arrays, out, row, state);
         for (int64_t block = 0; block < selected; ++block) {
+          const bool last = block == selected - 1;
+          const auto then = [&](int64_t item) __attribute__((always_inline)) {
+            if (last) finish.row(row + item, sums + item * BLOCK);
+          };
           const int64_t plane = block / of_plane, first = block % of_plane * SELECTED;
           const LINEAR_WEIGHT* from = arrays.weight + out * BLOCK * n.inputs + first;
           transpose(from, n.inputs, count, smaller(SELECTED, n.inputs - first), (float)(1 << plane), table, BLOCK);
           if (tables) {
-            add_by_tables(words_of(block, 0, row), words_of(block, 1, row), taken, table, 1.0f, !block, sums, partial);
+            add_by_tables(words_of(block, 0, row), words_of(block, 1, row), taken, table, 1.0f, !block, sums, partial,
+                          then);
           } else {
-            add_by_lists(lists, block, table, 1.0f, !block, sums);
+            add_by_lists(lists, block, table, 1.0f, !block, sums, then);
           }
         }
-        finish(n, arrays, out, row, taken, sums, state);
       }
     }
     finish_writes();

@@ -15,12 +15,17 @@ constexpr uint8_t NOTHING = SELECTED;         // fills a list up: the table has 
 INLINE uint64_t ones_of(const float* x, bool* strange) {
   uint64_t ones = 0, zeros = 0;
 #if defined(__AVX512F__)
+  __m512i other = _mm512_setzero_si512();
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const __m512 v = _mm512_loadu_ps(x + 16 * i);
-    ones |= (uint64_t)_mm512_cmp_ps_mask(v, _mm512_set1_ps(1.0f), _CMP_EQ_OQ) << 16 * i;
-    zeros |= (uint64_t)_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_EQ_OQ) << 16 * i;
+    const __m512 v = _mm512_loadu_ps(x + 16 * i), one = _mm512_set1_ps(1.0f);
+    const __mmask16 set = _mm512_cmp_ps_mask(v, one, _CMP_EQ_OQ);
+    other = _mm512_or_si512(other, _mm512_castps_si512(_mm512_sub_ps(_mm512_mul_ps(v, v), v)));  // 0 for 0 and 1 only
+    ones |= (uint64_t)set << 16 * i;
   }
+  zeros = _mm512_test_epi32_mask(other, other) ? ones : ~ones;
 #elif defined(__AVX__)
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     const __m256 v = _mm256_loadu_ps(x + 8 * i);
     ones |= (uint64_t)(uint8_t)_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_set1_ps(1.0f), _CMP_EQ_OQ)) << 8 * i;

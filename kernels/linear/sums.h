@@ -42,13 +42,16 @@ INLINE void add_listed(const uint8_t* list, int fours, const float* table, float
   }
 }
 
-// The lists of a block, for all items; `sums` is [items][64].
-static void add_by_lists(const Lists& lists, int64_t block, const float* table, float scale, bool first, float* sums) {
+// The lists of a block, for all items; `sums` is [items][64]. Each item's sum is given to `then` while it is in L1.
+template <typename Then>
+static void add_by_lists(const Lists& lists, int64_t block, const float* table, float scale, bool first, float* sums, Then then) {
   const uint8_t* fours = lists.fours + block * lists.items;
   for (int64_t number = 0; number < lists.segments; ++number) {
     const uint8_t* list = lists.segment(block, number);
-    for (int64_t item = number * SEGMENT; item < smaller(lists.items, (number + 1) * SEGMENT); list += 4 * fours[item++])
+    for (int64_t item = number * SEGMENT; item < smaller(lists.items, (number + 1) * SEGMENT); list += 4 * fours[item++]) {
       add_listed(list, fours[item], table, scale, first, sums + item * BLOCK);
+      then(item);
+    }
   }
 }
 
@@ -91,8 +94,9 @@ INLINE void add_partial(uint64_t word, const float* partial, float scale, bool f
 }
 
 // The same of two rows of words; `high` may be missing. `partial` has room for PARTIAL floats.
+template <typename Then>
 static void add_by_tables(const uint64_t* low, const uint64_t* high, int64_t items, const float* table, float scale, bool first,
-                          float* sums, float* partial) {
+                          float* sums, float* partial, Then then) {
   for (int64_t half = 0; half < BLOCK; half += HALF) {
     for (int upper = 0; upper < (high ? 2 : 1); ++upper) {
       fill_partial(table + upper * WORD * BLOCK + half, partial);
@@ -101,4 +105,5 @@ static void add_by_tables(const uint64_t* low, const uint64_t* high, int64_t ite
         add_partial(words[item], partial, scale, first && !upper, sums + item * BLOCK + half);
     }
   }
+  for (int64_t item = 0; item < items; ++item) then(item);
 }

@@ -201,9 +201,9 @@ FAULTS = {
     "the last of four rows is left out": ("odd[v] += load(r3 + v * LANES);", "", 0.1),
     "a list is cut short": ("count[item] = (uint8_t)((found + 3) / 4);", "count[item] = (uint8_t)(found / 4);", 0.1),
     "a table has a wrong sum": ("sums[(1 << i) + j] = sums[j] + row;", "sums[(1 << i) + j] = row;", 0.6),
-    "the state is not carried on": ("p[j] = neuron.decay * e[j];", "", 0.1),
+    "the state is not carried on": ("p[j] = neuron.decay * error;", "", 0.1),
     "the second chunk of time begins anew": ("const bool begin = row + most >= rows &&", "const bool begin =", 0.1),
-    "the bias is left out": ("sums[j] + bias[j]", "sums[j]", 0.1),
+    "the bias is left out": ("sum[j] + bias[j]", "sum[j]", 0.1),
 }
 
 
