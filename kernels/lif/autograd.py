@@ -14,8 +14,10 @@ def suffices(tensors) -> bool:
     """Whether nothing but autograd has to see the call: no compiler, tracer, mode, transform or subclass of Tensor."""
     if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         return False
-    plain = all(t is None or type(t) in (Tensor, torch.nn.Parameter) for t in tensors)
-    return plain and torch._C._functorch.peek_interpreter_stack() is None
+    for t in tensors:
+        if t is not None and type(t) is not Tensor and type(t) is not torch.nn.Parameter:
+            return False
+    return torch._C._functorch.peek_interpreter_stack() is None
 
 
 class Neuron(torch.autograd.Function):

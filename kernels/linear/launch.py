@@ -40,19 +40,20 @@ class Pass:
     """A compiled function with the numbers that calls have in common; calling it fills in addresses. None: no such array.
 
     `linear_forward` reads x (T, B, K), weight (N, K) and float32 bias (N,), and writes spikes (T, B, N), float32 potentials
-    (T, B, N) and words of x; without a spec the sums x·Wᵀ in place of spikes. It returns the number of ones; if x holds anything
-    but spikes -1, and then nothing but words was written. `linear_pack` only writes words.
+    (T, B, N), words of x and words of the spikes; without a spec the sums x·Wᵀ in place of spikes. It returns the number of ones;
+    if x holds anything but spikes -1, and then nothing but words was written. Words of x are read if they are `given`.
+    `linear_pack` only writes words.
 
     `linear_backward` reads the gradient (T, B, N) by spikes, or without a spec by the sums, potentials, words and weight, and
     writes float32 gradients by weight (N, K), bias (N,) and input (T, B, K), and the errors e (T, B, N). The first is added to if
-    `added`. `dense` is the address of dense.cpp's product, which the gradient by the input needs.
+    it is `given`. `dense` is the address of dense.cpp's product, which the gradient by the input needs.
     """
 
-    def __init__(self, name: str, spec: NeuronSpec | None, first: Tensor, other: int, counts: int, *types, added: bool = False):
+    def __init__(self, name: str, spec: NeuronSpec | None, first: Tensor, other: int, counts: int, *types, given: bool = False):
         """`first` is the first array of calls, x or the gradient; `other` the number of outputs or inputs, which it lacks;
         `types` are those of x, weight, spikes (or their gradient) and the weight's gradient."""
         threads = torch.get_num_threads()
-        made = _plan(name, spec, first.shape, first.stride(), other, counts, added, *types, threads)
+        made = _plan(name, spec, first.shape, first.stride(), other, counts, given, *types, threads)
         self.function, self.numbers, self.pack = made
 
     def __call__(self, *arrays: Tensor | None, dense: int | None = None) -> int:
@@ -61,13 +62,13 @@ class Pass:
 
 
 @lru_cache(maxsize=4096)
-def _plan(name, spec, shape, strides, other, counts, added, input_type, weight_type, spike_type, sum_type, threads):
+def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_type, spike_type, sum_type, threads):
     """The compiled function, the struct of its numbers, and the function that packs the addresses of a call."""
     (steps, batch, last), forwards = shape, name != "linear_backward"
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
     neuron = (1.0,) * 4 if spec is None else neuron_numbers(spec)
-    numbers = struct.pack("=9qdq4f", threads, steps, batch, inputs, outputs, counts, *strides, record.TABLES_FROM, added, *neuron)
+    numbers = struct.pack("=9qdq4f", threads, steps, batch, inputs, outputs, counts, *strides, record.TABLES_FROM, given, *neuron)
     if forwards and spec is not None:
         spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field
     macros = {
@@ -78,4 +79,4 @@ def _plan(name, spec, shape, strides, other, counts, added, input_type, weight_t
     }
     function = getattr(cpp.kernel(Path(__file__).with_name("spikes.cpp"), macros), name)
     function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_int64 if forwards else None
-    return function, numbers, struct.Struct(f"={6 if forwards else 9}q").pack
+    return function, numbers, struct.Struct(f"={7 if forwards else 9}q").pack

@@ -36,7 +36,7 @@ class CpuOperands:
             return None
         words = x.new_empty(launch.words_of(x.shape, self.counts), dtype=torch.int64)
         run = launch.Pass("linear_pack", None, x, 0, self.counts, x.dtype, *[torch.float32] * 3)
-        return words if run(x, None, None, None, None, words) >= 0 else None
+        return words if run(x, None, None, None, None, words, None) >= 0 else None
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         ones = -1
@@ -44,8 +44,8 @@ class CpuOperands:
             words = x.new_empty(launch.words_of(x[None].shape, self.counts), dtype=torch.int64)
             types = (x.dtype, self.dtype, out.dtype, torch.float32)
             run = launch.Pass("linear_forward", None, x[None], len(self.weight), self.counts, *types)
-            ones = run(x, self.weight.contiguous(), None, out, None, words)
-            record.note(x[None].shape, len(self.weight), self.counts, ones)
+            ones = run(x, self.weight.contiguous(), None, out, None, words, None)
+            record.of(x[None].shape, len(self.weight), self.counts).ones = ones
         if ones < 0:
             multiply(x, self.weight.t(), out)
 
@@ -54,7 +54,7 @@ class CpuOperands:
         if words is None:
             return add_product(into, g.t(), x, first)
         types = (torch.float32, torch.float32, g.dtype, into.dtype)
-        run = launch.Pass("linear_backward", None, g[None], x.shape[1], self.counts, *types, added=not first)
+        run = launch.Pass("linear_backward", None, g[None], x.shape[1], self.counts, *types, given=not first)
         run(g, None, words, None, into, None, None, None, dense=0)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:

@@ -24,6 +24,7 @@ struct ForwardArrays {
   LINEAR_SPIKE* spikes;         // (T, B, N)
   float* potentials;            // (T, B, N), may be missing
   int64_t* words;               // the number of ones and the words of the input
+  int64_t* next;                // the same of spikes that are 0 or 1, for a next layer; may be missing
 };
 
 #ifdef LINEAR_FORWARD
@@ -57,7 +58,7 @@ static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words
 struct Finish {
   const Numbers& n;
   const ForwardArrays& arrays;
-  int64_t column, count, of_batch;
+  int64_t column, count, of_batch, ones = 0;
   bool past, past_v;
   float* state;
   alignas(64) float bias[BLOCK] = {};
@@ -91,6 +92,12 @@ struct Finish {
       s[j] = spike;
       v[j] = potential;
     }
+    if (arrays.next) {
+      bool strange = false;
+      uint64_t* const word = (uint64_t*)arrays.next + 1 + column / WORD * n.rows() + r;
+      *word = ones_of(s, &strange);
+      ones += __builtin_popcountll(*word);
+    }
     put_block(s_to, s, count, past);
     if (arrays.potentials) put_block(v_to, v, count, past_v);
 #else
@@ -122,6 +129,7 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
     return word < n.words() ? words + (plane * n.words() + word) * rows + row : nullptr;
   };
   Own* const own = Own::take(memory, threads, most * BLOCK, tables);
+  if (arrays.next) arrays.next[0] = 0;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     float *const table = own[omp_get_thread_num()].table, *const sums = own[omp_get_thread_num()].sums;
@@ -159,6 +167,9 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
             add_by_lists(lists, block, table, 1.0f, !block, sums, then);
           }
         }
+        if (!arrays.next) continue;
+#pragma omp atomic
+        arrays.next[0] += finish.ones;
       }
     }
     finish_writes();

@@ -106,7 +106,7 @@ def planned(x, weight, bias, spec, *, input, input_counts, recompute, check, tie
         return None
     more = (input_counts, spikes_dtype, backend, tier, emulate, recompute)
     options = _options_of_call(True, x, weight, bias, spec, *more)
-    return plan_of(options, x, weight) if fits(options, x, weight) else None
+    return plan_of(options, x, weight, spikes_dtype == OPERANDS) if fits(options, x, weight) else None
 
 
 def _counts(x: Tensor, input: str | None, input_counts: int) -> int:

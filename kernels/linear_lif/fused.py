@@ -35,37 +35,45 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     return spikes, Saved(x, x.new_empty(launch.words_of(x.shape, options.counts), dtype=torch.int64), potentials, None)
 
 
-def plan_of(options: LinearOptions, x: Tensor, weight: Tensor) -> "Plan":
-    """The plan of a call that fits."""
-    key = (options, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
+def plan_of(options: LinearOptions, x: Tensor, weight: Tensor, hands_on: bool = False) -> "Plan":
+    """The plan of a call that fits. With `hands_on` it makes words of 0/1 spikes for a next layer."""
+    key = (options, hands_on, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
     if (plan := _plans.get(key)) is None:
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
-        plan = _plans[key] = Plan(options, x, len(weight))
+        plan = _plans[key] = Plan(options, x, len(weight), hands_on)
     return plan
 
 
 class Plan:
     """What calls have in common that differ in addresses only: x of one shape, layout and type, and one number of threads."""
 
-    def __init__(self, options: LinearOptions, x: Tensor, neurons: int):
+    def __init__(self, options: LinearOptions, x: Tensor, neurons: int, hands_on: bool):
         self.options, self.spec, self.counts = options, options.neuron.spec, options.counts
         self.inputs, self.shape = x.shape, (*x.shape[:2], neurons)
         self.spikes_dtype, self.words = SPIKE_DTYPES[options.neuron.spikes], launch.words_of(x.shape, options.counts)
         types = (x.dtype, torch.float32, self.spikes_dtype, torch.float32)
         self.run_forward = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types)
+        self.run_packed = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types, given=True)
+        self.next_words = launch.words_of(torch.Size(self.shape), 1) if hands_on and self.spec.max_spikes == 1 else 0
         self.backwards: dict[tuple, launch.Pass] = {}
+        self.tile: int | None = None
+        self.ran = record.of(x.shape, neurons, self.counts)
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
-        """Spikes (T, B, N); see `passes.forward`. x is saved only if it holds anything but spikes."""
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, packed: Tensor | None = None, next_words: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
+        """Spikes (T, B, N), and what to save: x, only if it holds anything but spikes, its words, and potentials. `packed` are
+        words of x that are there already; `next_words` are written."""
         spikes = torch.empty(self.shape, dtype=self.spikes_dtype)
-        words = torch.empty(self.words, dtype=torch.int64)
+        run = self.run_forward if packed is None or packed.numel() != self.words else self.run_packed
+        words = packed if packed is not None and run is self.run_packed else torch.empty(self.words, dtype=torch.int64)
         potentials = torch.empty(self.shape) if self.options.neuron.checkpoints else None
         weight, bias = weight.contiguous(), None if bias is None else bias.float().contiguous()
-        ones = self.run_forward(x, weight, bias, spikes, potentials, words)
-        record.note(self.inputs, self.shape[2], self.counts, ones)
+        ones = run(x, weight, bias, spikes, potentials, words, next_words)
+        self.ran.ones = ones
         if ones >= 0:
-            return spikes, Saved(None, words, potentials, None)
+            return spikes, None, words, potentials
         currents = torch.empty(self.shape)
         multiply(x.to(torch.float32).flatten(0, 1), weight.t(), currents.flatten(0, 1))
         call = Forward(
@@ -77,19 +85,23 @@ class Plan:
             trace=potentials,
         )
         backends.module("cpp").forward(call)
-        return spikes, Saved(x, words, potentials, None)
+        if next_words is not None:
+            next_words[0] = -1
+        return spikes, x, words, potentials
 
     def backward(
         self, weight: Tensor, x: Tensor | None, words: Tensor, potentials: Tensor, grad_spikes: Tensor, needed: Sequence[bool]
     ) -> tuple[Tensor | None, ...]:
         """Gradients by (x, weight, bias), None where not `needed`. x is there if it was saved."""
         input_needed, weight_needed, bias_needed = needed
-        weight, tile = weight.contiguous(), dense.address_of_tile() if input_needed else 0
+        if self.tile is None and input_needed:
+            self.tile = dense.address_of_tile()
+        weight, tile = weight.contiguous(), self.tile or 0
         by_weight = torch.empty_like(weight) if weight_needed else None
         by_bias = torch.empty(self.shape[2]) if bias_needed else None
         by_input = torch.empty(self.inputs) if input_needed else None
         densely = weight_needed and x is not None and words[0].item() < 0
-        errors = torch.empty(self.shape) if (input_needed and not tile) or densely else None
+        errors = torch.empty(self.shape) if densely or (input_needed and not tile) else None
         kind = (grad_spikes.dtype, grad_spikes.stride())
         if (run := self.backwards.get(kind)) is None:
             types = (torch.float32, torch.float32, grad_spikes.dtype, torch.float32)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..spec import NeuronSpec
-from ..spike_marks import mark
+from ..spike_marks import mark, words_of_spikes
 from .functional import INPUTS, OPERANDS, kind_of, linear_lif, planned
 from .fused import Plans
 from .operator import Layer
@@ -112,8 +112,9 @@ class LinearLIF(torch.nn.Module):
             self._plans[kind] = planned(x, weight, bias, self.spec, **self.options)
         if kind is None or (plan := self._plans[kind]) is None:
             return linear_lif(x, weight, bias, self.spec, **self.options)
-        spikes = Layer.apply(x, weight, bias, plan)
-        mark(spikes, self.spec.max_spikes)
+        words = weight.new_empty(plan.next_words, dtype=torch.int64) if plan.next_words else None
+        spikes = Layer.apply(x, weight, bias, plan, words_of_spikes(x) if plan.counts == 1 else None, words)
+        mark(spikes, self.spec.max_spikes, words)
         return spikes
 
     def _load_from_state_dict(self, state, prefix, *more):

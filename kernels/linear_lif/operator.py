@@ -20,7 +20,7 @@ GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
 def run(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool) -> Tensor:
     """Spikes (T, B, N) of x (T, B, K); `plainly` if nothing but autograd has to see the call."""
     if plainly and fused.fits(options, x, weight):
-        return Layer.apply(x, weight, bias, fused.plan_of(options, x, weight))
+        return Layer.apply(x, weight, bias, fused.plan_of(options, x, weight), None, None)
     if plainly:
         return _LinearNeuron.apply(x, weight, bias, options)
     return linear_lif_op(x, weight, bias, *options.arguments())[0]
@@ -93,10 +93,12 @@ class Layer(torch.autograd.Function):
     """A planned call in plain eager torch."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None, plan: fused.Plan) -> Tensor:
-        spikes, saved = plan.forward(x, weight, bias)
+    def forward(
+        ctx, x: Tensor, weight: Tensor, bias: Tensor | None, plan: fused.Plan, packed: Tensor | None, next_words: Tensor | None
+    ) -> Tensor:
+        spikes, *saved = plan.forward(x, weight, bias, packed, next_words)
         if plan.options.neuron.checkpoints:
-            ctx.save_for_backward(weight, bias, saved.x, saved.packed, saved.currents)
+            ctx.save_for_backward(weight, bias, *saved)
             ctx.set_materialize_grads(False)
             ctx.plan = plan
             if not spikes.is_floating_point():
@@ -107,17 +109,20 @@ class Layer(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_spikes):
+        unplanned = (None,) * 3
         if grad_spikes is None:
-            return (None,) * 4
+            return (None, None, None, *unplanned)
         weight, bias, x, words, potentials = ctx.saved_tensors
         needed = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():
             # With create_graph=True the operator is called, which refuses a second derivative in words. It reads no x of spikes.
             x = weight.new_empty(ctx.plan.inputs) if x is None else x
             arguments = (x, weight, bias, words, potentials, weight.new_empty(0), grad_spikes, list(needed))
-            return *only_needed(linear_lif_backward_op(*arguments, *ctx.plan.options.arguments()), needed), None
+            return *only_needed(linear_lif_backward_op(*arguments, *ctx.plan.options.arguments()), needed), *unplanned
         by_input, by_weight, by_bias = ctx.plan.backward(weight, x, words, potentials, grad_spikes, needed)
-        return by_input, by_weight, by_bias if by_bias is None or bias.dtype == by_bias.dtype else by_bias.to(bias.dtype), None
+        if by_bias is not None and bias.dtype != torch.float32:
+            by_bias = by_bias.to(bias.dtype)
+        return by_input, by_weight, by_bias, *unplanned
 
 
 class _LinearNeuron(torch.autograd.Function):

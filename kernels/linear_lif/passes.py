@@ -28,7 +28,8 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
 def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Saved]:
     """Spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,)."""
     if fused.fits(options, x, weight):
-        return fused.plan_of(options, x, weight).forward(x, weight, bias)
+        spikes, _, words, potentials = fused.plan_of(options, x, weight).forward(x, weight, bias)
+        return spikes, Saved(x, words, potentials, None)
     operands = operands_of(weight, options.operands, options.counts, options.neuron.backend)
     if options.recompute:
         return recompute.forward(options, x, weight, bias, operands)

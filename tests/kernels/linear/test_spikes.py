@@ -129,11 +129,11 @@ def test_a_wrong_declaration_is_multiplied_densely(value, counts, recompute):
     actual = results(problem.layer(recompute=recompute), x, problem.upstream())
     for name, right in results(dense_layer, x, problem.upstream()).items():
         torch.testing.assert_close(actual[name], right, rtol=1e-5, atol=1e-5, equal_nan=True)
-    assert _last(problem)["product"] == "dense" and _last(problem)["share"] is None
+    assert _last(problem).product == "dense" and _last(problem).share is None
 
 
-def _last(problem: Problem) -> dict:
-    return next(ran for ran in record.products() if ran["layer"] == f"{problem.inputs}x{problem.neurons}")
+def _last(problem: Problem) -> record.Ran:
+    return next(ran for ran in record.products() if (ran.inputs, ran.neurons) == (problem.inputs, problem.neurons))
 
 
 @pytest.mark.parametrize(("rate", "product"), [(0.02, "event"), (0.15, "event"), (0.5, "table"), (1.0, "table")])
@@ -141,19 +141,20 @@ def test_the_record_names_the_product_and_the_firing_rate(rate, product):
     problem = Problem(rate=rate, inputs=64, neurons=23)
     x = problem.input()
     problem.layer()(x)
-    assert _last(problem) == {"layer": "64x23", "product": product, "share": float(x.double().mean())}
+    assert (_last(problem).product, _last(problem).share) == (product, float(x.double().mean()))
 
 
 def test_facts_name_all_products_and_the_mean_rate(monkeypatch):
     monkeypatch.setattr(record, "_ran", {})
     monkeypatch.setattr(dense, "choices", lru_cache(lambda: {"rows": "tile", "columns": "blas"}))
     assert record.facts() == {}
-    record.note((5, 2, 10), 7, 1, 20)
-    record.note((1, 2, 10), 7, 1, 20)
-    record.note((5, 2, 10), 8, 1, 40)
+    record.of((5, 2, 10), 7, 1).ones = 20
+    record.of((1, 2, 10), 7, 1).ones = 20
+    record.of((5, 2, 10), 8, 1).ones = 40
+    record.of((5, 2, 10), 9, 1)
     assert record.facts() == {"product": "event, table", "product_rate": pytest.approx(0.3)}
     dense.choices()
-    record.note((5, 2, 10), 7, 1, -1)
+    record.of((5, 2, 10), 7, 1).ones = -1
     assert record.facts() == {"product": "table, dense by tile, blas", "product_rate": pytest.approx(0.4)}
 
 

@@ -49,9 +49,9 @@ def multiplied(monkeypatch):
 
         return forward
 
-    def planned(plan, x, weight, bias):
+    def planned(plan, x, weight, *more):
         seen.append((x.dtype, weight.dtype))
-        return real(plan, x, weight, bias)
+        return real(plan, x, weight, *more)
 
     real = fused.Plan.forward
     monkeypatch.setattr(passes, "forward", noted(passes.forward))
@@ -126,6 +126,31 @@ def test_hidden_spikes_are_kept_in_bits(monkeypatch):
     stack(recompute=True)(spikes_in())
     assert [packed.shape[-1] for packed in saved] == [-(-inputs // 8) for inputs in SIZES[:-1]]
     assert all(packed.dtype == torch.uint8 for packed in saved)
+
+
+def test_layers_hand_on_their_spikes_in_words(monkeypatch):
+    packed, made = [], stack()
+    alone = torch.nn.Sequential(*(LinearLIF.of(layer.linear, input="spikes") for layer in made))
+    expected = [made(spikes_in()), *gradients(alone, spikes_in())]
+    real = fused.Plan.forward
+    monkeypatch.setattr(fused.Plan, "forward", lambda *given: (packed.append(given[4] is not None), real(*given))[1])
+    made.zero_grad()
+    actual = [made(spikes_in()), *gradients(made, spikes_in())]
+    assert packed == [False, True, True] * 2
+    assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
+    monkeypatch.setattr(
+        fused.Plan, "forward", lambda *given: real(*given[:4], None if given[4] is None else given[4] * 0, given[5])
+    )
+    assert not torch.equal(made(spikes_in()), expected[0])
+
+
+def test_words_of_spikes_that_were_written_to_are_not_read():
+    made = stack()
+    between = made[0](spikes_in())
+    right = made[1](between.clone().zero_())
+    with torch.no_grad():
+        between.zero_()
+    assert torch.equal(made[1](between), right)
 
 
 def test_it_takes_the_state_of_a_stack_of_linear_layers_and_its_own():
