@@ -17,14 +17,14 @@ from .split_formats import TIERS
 class LinearLIF(torch.nn.Module):
     """A linear layer over all T·B rows at once, then the neuron: (T, B, …, inputs) → spikes (T, B, …, outputs).
 
-    tier          None: the library's product in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on CUDA devices
+    tier          None: products in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on CUDA devices
                   float32 weights become short operands of tensor cores, as accurate as the name says (`split_formats.TIERS`,
                   `split_products`). CPUs multiply in float32, which is within every tier's error bound.
     input         "spikes": whole numbers from 0 to `input_counts`, which short operands hold exactly; "dense": any numbers.
                   None: spikes if one of our modules made the tensor and it was not written to since, otherwise dense; always
                   dense under torch.compile.
     check         raise ValueError if an input that is treated as spikes is none; so does the environment variable
-                  SNNBENCH_CHECK_INPUTS if it is not empty. Otherwise values are never read.
+                  SNNBENCH_CHECK_INPUTS if it is not empty. Otherwise CPUs multiply such an input densely, and GPUs never look.
     recompute     save no currents for the backward pass but multiply again, 32 steps at a time, and save an input of spikes in
                   bits or bytes. Memory beyond input and output then hardly grows with T.
     spikes_dtype  default: the weight's type, or bfloat16 in tier bf16. In eager calls short spikes carry a float32 gradient
