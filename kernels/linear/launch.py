@@ -68,7 +68,8 @@ def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_t
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
     neuron = (1.0,) * 4 if spec is None else neuron_numbers(spec)
-    numbers = struct.pack("=9qdq4f", threads, steps, batch, inputs, outputs, counts, *strides, record.TABLES_FROM, given, *neuron)
+    tables_from = record.TABLES_FROM if forwards else record.TABLES_FROM_BACKWARD
+    numbers = struct.pack("=9qdq4f", threads, steps, batch, inputs, outputs, counts, *strides, tables_from, given, *neuron)
     if forwards and spec is not None:
         spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field
     macros = {

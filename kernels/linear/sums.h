@@ -73,13 +73,21 @@ static void fill_partial(const float* rows, float* partial) {
   }
 }
 
+// Where the sum that bits 4·group to 4·group + 3 select lies, of those of its group: bits · HALF, in one shift.
+INLINE uint64_t selected_sum(uint64_t word, int group) {
+  constexpr int PLACE = 5;
+  static_assert(HALF == 1 << PLACE, "the shift is for rows of 32 numbers");
+  const int shift = 4 * group - PLACE;
+  return (shift < 0 ? word << -shift : word >> shift) & 15 * HALF;
+}
+
 INLINE void add_partial(uint64_t word, const float* partial, float scale, bool first, float* sum) {
   constexpr int COUNT = HALF / LANES;
   Vector even[COUNT] = {}, odd[COUNT] = {};
 #pragma GCC unroll 8
   for (int group = 0; group < WORD / 4; group += 2) {
-    const float* r0 = partial + group * FOUR_ROWS + (word >> 4 * group & 15) * HALF;
-    const float* r1 = partial + (group + 1) * FOUR_ROWS + (word >> (4 * group + 4) & 15) * HALF;
+    const float* r0 = partial + group * FOUR_ROWS + selected_sum(word, group);
+    const float* r1 = partial + (group + 1) * FOUR_ROWS + selected_sum(word, group + 1);
 #pragma GCC unroll 8
     for (int v = 0; v < COUNT; ++v) {
       even[v] += load(r0 + v * LANES);
