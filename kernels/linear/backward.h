@@ -91,7 +91,7 @@ static void put_weights(const Numbers& n, LINEAR_SUM* to, const float* sums, int
   }
 }
 
-extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* addresses) {
+extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays* addresses) {
   const Numbers n = *numbers;
   const BackwardArrays arrays = *addresses;
   const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
@@ -107,6 +107,7 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
   const int64_t of_states = n.blocks() * n.batch * BLOCK;
   Memory memory(Own::bytes(threads, block_sums, tables) + Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK) + Memory::room<float>(apart * block_sums) +
                 Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes) + Memory::room<float>(errors_kept));
+  if (!memory.start) return NO_MEMORY;
   float *states = memory.take<float>(of_states), *biases = memory.take<float>(n.blocks() * BLOCK);
   float *others = memory.take<float>(apart * block_sums), *kept = memory.take<float>(errors_kept);
   uint64_t* turned = memory.take<uint64_t>(turned_words);
@@ -167,9 +168,11 @@ extern "C" void linear_backward(const Numbers* numbers, const BackwardArrays* ad
       }
     }
     if (arrays.by_input) {
-      arrays.dense(n.threads, taken, n.inputs, n.outputs, errors, n.outputs, 1, arrays.weight, n.inputs, 1,
-                   arrays.by_input + row * n.inputs, n.inputs);
+      const int64_t refused = arrays.dense(n.threads, taken, n.inputs, n.outputs, errors, n.outputs, 1, arrays.weight, n.inputs, 1,
+                                           arrays.by_input + row * n.inputs, n.inputs);
+      if (refused) return refused;
     }
   }
   if (arrays.by_bias) memcpy(arrays.by_bias, biases, n.outputs * 4);
+  return 0;
 }

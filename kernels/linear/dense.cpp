@@ -59,14 +59,15 @@ static void copy_right(const float* b, int64_t b_k, int64_t b_column, int64_t co
 }
 
 // c (m, n) = a (m, k) · b (k, n), with the strides of a and b; rows of c are contiguous.
-extern "C" void dense_product(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k,
-                              const float* b, int64_t b_k, int64_t b_column, float* c, int64_t c_row) {
+extern "C" int64_t dense_product(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k,
+                                 const float* b, int64_t b_k, int64_t b_column, float* c, int64_t c_row) {
   const int64_t steps = parts(k, MOST_TERMS), terms = parts(k, steps), panels = parts(n, TILE_COLUMNS);
   const int64_t tiles = parts(m, TILE_ROWS), together = terms > 256 ? 12 : 24;  // tiles that read a panel one after the other
   const int64_t unit = smaller(together, parts(tiles, threads)), units = parts(tiles, unit);
   const bool copies = (a_k == 1 ? a_row : a_k) * 4 >= FAR;
   const int64_t own = unit * TILE_ROWS * terms;
   float* memory = (float*)aligned_alloc(64, parts((panels * TILE_COLUMNS * terms + threads * own) * 4, 64) * 64);
+  if (!memory) return NO_MEMORY;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     float* left = memory + panels * TILE_COLUMNS * terms + omp_get_thread_num() * own;
@@ -108,4 +109,5 @@ extern "C" void dense_product(int64_t threads, int64_t m, int64_t n, int64_t k, 
     }
   }
   free(memory);
+  return 0;
 }

@@ -22,6 +22,9 @@ SIZE = 384
 
 REPEATS = 9
 
+NO_MEMORY = -2
+"""As in vectors.h."""
+
 AHEAD = 1.05
 """The tile is left only for what is faster by more than measurements scatter: it alone multiplies in the pass of the neuron."""
 
@@ -85,8 +88,15 @@ def _tile():
     """The compiled function and its address."""
     function = cpp.library(inlined(_SOURCE), ("-ffp-contract=fast",)).dense_product
     matrix = [ctypes.c_void_p, ctypes.c_int64]
-    function.argtypes, function.restype = [ctypes.c_int64] * 4 + [*matrix, ctypes.c_int64] * 2 + matrix, None
+    function.argtypes, function.restype = [ctypes.c_int64] * 4 + [*matrix, ctypes.c_int64] * 2 + matrix, ctypes.c_int64
     return function, ctypes.cast(function, ctypes.c_void_p).value
+
+
+def checked(answer: int) -> int:
+    """What a compiled pass answered. Raises MemoryError if it was refused its working memory."""
+    if answer == NO_MEMORY:
+        raise MemoryError("a product of a linear layer was refused its working memory")
+    return answer
 
 
 def _by_tile(left: Tensor, right: Tensor, out: Tensor) -> None:
@@ -96,7 +106,7 @@ def _by_tile(left: Tensor, right: Tensor, out: Tensor) -> None:
         return
     threads = min(torch.get_num_threads(), 1 + m * n * k // WORK_OF_A_THREAD)
     operands = (left.data_ptr(), *left.stride(), right.data_ptr(), *right.stride())
-    _tile()[0](threads, m, n, k, *operands, out.data_ptr(), out.stride(0))
+    checked(_tile()[0](threads, m, n, k, *operands, out.data_ptr(), out.stride(0)))
 
 
 def _by_onednn(left: Tensor, right: Tensor, out: Tensor) -> None:

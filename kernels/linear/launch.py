@@ -19,6 +19,7 @@ from ..lif.contract import neuron_macros, neuron_numbers
 from ..lif.cpu.launch import TYPES
 from ..spec import NeuronSpec
 from . import dense, record
+from .dense import checked
 
 LARGEST_COUNT = 255
 """Counts of spikes are multiplied bit by bit. Beyond this number that has no advantage over a dense product."""
@@ -58,7 +59,7 @@ class Pass:
 
     def __call__(self, *arrays: Tensor | None, dense: int | None = None) -> int:
         addresses = [0 if t is None else t.data_ptr() for t in arrays]
-        return self.function(self.numbers, self.pack(*addresses) if dense is None else self.pack(*addresses, dense))
+        return checked(self.function(self.numbers, self.pack(*addresses) if dense is None else self.pack(*addresses, dense)))
 
 
 @lru_cache(maxsize=4096)
@@ -79,5 +80,5 @@ def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_t
         "LINEAR_SUM": TYPES[sum_type],
     }
     function = getattr(cpp.kernel(Path(__file__).with_name("spikes.cpp"), macros), name)
-    function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_int64 if forwards else None
+    function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_int64
     return function, numbers, struct.Struct(f"={7 if forwards else 9}q").pack

@@ -122,6 +122,7 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
   const int64_t of_plane = parts(n.inputs, SELECTED), selected = n.planes() * of_plane, threads = smaller(n.threads, n.blocks());
   const int64_t of_states = LINEAR_NEURON ? n.blocks() * n.batch * BLOCK : 0, of_lists = tables ? 0 : Lists::bytes(most, selected);
   Memory memory(Own::bytes(threads, most * BLOCK, tables) + Memory::room<float>(of_states) + Memory::room<uint8_t>(of_lists));
+  if (!memory.start) return NO_MEMORY;
   float* states = memory.take<float>(of_states);
   uint8_t* list_memory = memory.take<uint8_t>(of_lists);
   const auto words_of = [&](int64_t block, int upper, int64_t row) -> const uint64_t* {

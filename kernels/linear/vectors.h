@@ -21,6 +21,7 @@ constexpr int LANES = 4, TOGETHER = 4;
 #endif
 // TOGETHER vectors are summed at once, in two chains each: more would not fit into the registers.
 
+constexpr int64_t NO_MEMORY = -2;  // what a pass returns that was refused its working memory: results are not written
 constexpr int64_t BLOCK = 64;  // outputs that are computed together
 constexpr int VECTORS = BLOCK / LANES;
 

@@ -248,6 +248,16 @@ def test_forward_keeps_the_potentials_and_the_input_as_bits():
         assert layer(x).sum() > 0
 
 
+@pytest.mark.parametrize("refusal", ["if (!memory.start)", "if (!memory)"])
+def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compiled_anew, refusal):
+    real, problem = cpp.inlined, Problem()
+    monkeypatch.setattr(dense, "choices", lambda: {"rows": "tile", "columns": "tile"})
+    for module in (cpp, dense):
+        monkeypatch.setattr(module, "inlined", lambda path: real(path).replace(refusal, "if (true)"))
+    with pytest.raises(MemoryError, match="refused its working memory"):
+        results(problem.layer(), problem.input(), problem.upstream())
+
+
 def test_a_neuron_that_counts():
     spec = NeuronSpec(max_spikes=3)
     check(replace(Problem(), spec=spec).layer(), Problem().input(), Problem().upstream())
