@@ -22,7 +22,7 @@ from ..records.record import Slot
 from ..schema import Count, Label, Phase, Time
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
-from .witness import contradiction, other_endings
+from .witness import Ending, contradiction, other_endings
 
 LEAST_PASSES = 3
 """Of a case whose slots use up its budget."""
@@ -49,8 +49,8 @@ WARM = TypeAdapter(dict[Phase, WarmUp])
 class Member:
     """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `warm`: its phases
     that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass before whose slot a call of a phase
-    is held against the oracle; `endings`: of each undisturbed slot the
-    seconds of its last call, and the median of all."""
+    is held against the oracle; `endings`: how its slots
+    ended."""
 
     planned: PlannedCase
     started: datetime
@@ -60,7 +60,7 @@ class Member:
     warm: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
     judged_in: dict[str, int] = field(default_factory=dict)
-    endings: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    endings: dict[str, list[Ending]] = field(default_factory=dict)
     ordered_s: float = 0.0
 
     @classmethod
@@ -222,8 +222,8 @@ class LiveSet:
         foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
         spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
-        if not spoilt:
-            member.endings.setdefault(phase, []).append((answer["last_wall"], answer["slot"]["wall"]))
+        ending = Ending(answer["last_wall"], answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
+        member.endings.setdefault(phase, []).append(ending)
         return {**answer["slot"], "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from .. import units
@@ -12,10 +13,12 @@ TRIES = 4
 """How often it is asked before it is refused: others may have had the cores between an order and its answer."""
 LEAST_BURST_S = 0.04
 
-LEAST_EXCESS, LEAST_EXCESS_S = 0.25, 1e-3
+LEAST_EXCESS_S, NEARLY_ALL = 1e-3, 0.8
 """The last call of a slot takes so much longer than the others in nearly all slots only if it does something else. What wakes up
 to end the slot may delay it a little."""
-LEAST_SLOTS, NEARLY_ALL = 3, 0.8
+CALM, ANY = (3, 1.25), (8, 2.0)
+"""How many undisturbed slots it takes, and how many times longer than the median; how many of any, and than the upper quartile: a
+preempted call is more likely than others to be the one that a slot's end meets."""
 
 Order = Callable[..., dict[str, Any] | None]
 
@@ -37,11 +40,23 @@ def contradiction(order: Order, said: float, seconds: float, clock: Callable[[],
     return f"says {units.seconds(said)} a call, while the harness's own clock saw {units.seconds(seen)}"
 
 
-def other_endings(endings: list[tuple[float, float]]) -> str | None:
-    """Why the calls that end slots, one of which is judged, are no longer those that are timed, in words; None if they are.
-    `endings`: of each undisturbed slot the seconds of its last call and the median of all."""
-    longer = [(last, wall) for last, wall in endings if last - wall > max(LEAST_EXCESS * wall, LEAST_EXCESS_S)]
-    if len(endings) < LEAST_SLOTS or len(longer) < NEARLY_ALL * len(endings):
-        return None
-    last, wall = sorted(longer)[len(longer) // 2]
-    return f"calls that may be judged take {units.seconds(last)}, the others {units.seconds(wall)}: it tells them apart"
+@dataclass(frozen=True)
+class Ending:
+    """Seconds of a slot's last call, and the median and the upper quartile of all; whether the slot was disturbed."""
+
+    last: float
+    wall: float
+    high: float
+    disturbed: bool
+
+
+def other_endings(endings: list[Ending]) -> str | None:
+    """Why the calls that end slots, one of which is judged, are no longer those that are timed, in words; None if they are."""
+    calm = [(one, one.wall) for one in endings if not one.disturbed]
+    for slots, (least, factor) in ((calm, CALM), ([(one, one.high) for one in endings], ANY)):
+        longer = [one for one, usual in slots if one.last > max(factor * usual, usual + LEAST_EXCESS_S)]
+        if len(slots) >= least and len(longer) >= NEARLY_ALL * len(slots):
+            one = sorted(longer, key=lambda ending: ending.last)[len(longer) // 2]
+            last, others = units.seconds(one.last), units.seconds(one.wall)
+            return f"calls that may be judged take {last}, the others {others}: it tells them apart"
+    return None

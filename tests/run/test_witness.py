@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, contradiction, other_endings
+from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, Ending, contradiction, other_endings
 
 
 class Machine:
@@ -46,21 +46,38 @@ def test_who_says_that_it_took_no_time_or_fails_is_answered():
     assert contradiction(lambda burst: None, 1e-3, 0.04) is None
 
 
-@pytest.mark.parametrize("endings", [[(0.0051, 0.0011)] * 3, [(0.0051, 0.0011)] * 8 + [(0.001, 0.001)] * 2, [(1.3, 1.0)] * 4])
-def test_who_works_only_where_it_may_be_judged_is_seen_through(endings):
-    assert "calls that may be judged take" in other_endings(endings)
+def endings(*slots, disturbed=False):
+    """Of (last, median) each, with an upper quartile a tenth above the median."""
+    return [Ending(last, wall, 1.1 * wall, disturbed) for last, wall in slots]
 
 
-@pytest.mark.parametrize(
-    "endings",
-    [
-        [],
-        [(0.0051, 0.0011)] * 2,
-        [(0.0051, 0.0011)] * 7 + [(0.001, 0.001)] * 3,
-        [(0.0008, 0.00005)] * 10,  # who ends the slot wakes up, and takes a core for a moment
-        [(0.0012, 0.001)] * 10,
-        [(1.2, 1.0)] * 10,
-    ],
-)
-def test_a_last_call_that_is_a_little_or_seldom_longer_than_the_others_is_no_other_call(endings):
-    assert other_endings(endings) is None
+ONLY_JUDGED = {
+    "in a few calm slots": endings((0.0051, 0.0011), (0.0051, 0.0011), (0.0051, 0.0011)),
+    "in nearly all": endings(*[(0.0051, 0.0011)] * 8, *[(0.001, 0.001)] * 2),
+    "a little": endings(*[(1.3, 1.0)] * 4),
+    "on a busy machine": endings(*[(0.0051, 0.0011)] * 8, disturbed=True),
+    "half the time busy": endings(*[(0.0051, 0.0011)] * 2) + endings(*[(0.0051, 0.0011)] * 6, disturbed=True),
+}
+
+
+@pytest.mark.parametrize("slots", ONLY_JUDGED)
+def test_who_works_only_where_it_may_be_judged_is_seen_through(slots):
+    times = "1.30 s, the others 1.00 s" if slots == "a little" else "5.10 ms, the others 1.10 ms"
+    assert other_endings(ONLY_JUDGED[slots]) == f"calls that may be judged take {times}: it tells them apart"
+
+
+RIGHT = {
+    "no slots": [],
+    "too few": endings(*[(0.0051, 0.0011)] * 2),
+    "sometimes": endings(*[(0.0051, 0.0011)] * 7, *[(0.001, 0.001)] * 3),
+    "who ends the slot takes a core for a moment": endings(*[(0.0008, 0.00005)] * 10),
+    "short": endings(*[(0.0012, 0.001)] * 10),
+    "within a quarter": endings(*[(1.2, 1.0)] * 10),
+    "preempted": endings(*[(0.0051, 0.0031)] * 10, disturbed=True),
+    "too few of a busy machine": endings(*[(0.0051, 0.0011)] * 7, disturbed=True),
+}
+
+
+@pytest.mark.parametrize("slots", RIGHT)
+def test_a_last_call_that_is_a_little_or_seldom_longer_than_the_others_is_no_other_call(slots):
+    assert other_endings(RIGHT[slots]) is None
