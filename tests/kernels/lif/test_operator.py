@@ -7,7 +7,6 @@ from support.neurons import SPEC, Network, options
 from support.slow import representatives
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
 from snnbench.kernels.lif import autograd, backends, contract, lif
@@ -176,7 +175,7 @@ def test_the_kernels_are_given_each_array_once_and_no_less_than_what_is_mandator
     case = Case("any", workload="lif", time_steps=70, batch=3, neurons=97)
     checkpoints, border = 3 * (3 * 97) * 4, 4 * x.numel()
     assert seen == [2 * border + checkpoints, 3 * border + checkpoints]
-    least = [mandatory(case, network_of(case), phase, {INPUT: 1.0}).bytes for phase in ("forward", "backward")]
+    least = [mandatory(case, network_of(case), phase, 1.0).bytes for phase in ("forward", "backward")]
     assert least == [border + border / 4, 2 * border + border / 2], "spikes and their gradients could be shorter than float32"
 
 
