@@ -95,7 +95,7 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const Numbers n = *numbers;
   const BackwardArrays arrays = *addresses;
   const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
-  const int64_t rows = n.rows(), most = smaller(n.chunk(rows > 512 ? smaller(1024, rows / 2) : 512) * n.batch, rows), threads = smaller(n.threads, n.blocks());
+  const int64_t rows = n.rows(), most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows), threads = smaller(n.threads, n.blocks());
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
   // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.

@@ -14,6 +14,8 @@ struct LifNeuron {
 };
 #endif
 
+constexpr int64_t CHUNK = 1024;  // rows that are computed together at most: their lists and sums stay in L2
+
 struct Numbers {
   int64_t threads, steps, batch, inputs, outputs;
   int64_t largest;     // count of spikes in one input
@@ -30,9 +32,6 @@ struct Numbers {
     return planes;
   }
   int64_t blocks() const { return parts(outputs, BLOCK); }
-
-  // Steps that are computed together, of about so many rows: their lists and sums stay in L2.
-  int64_t chunk(int64_t rows) const { return batch >= rows ? 1 : parts(rows, batch); }
 };
 
 // The dense product of dense.cpp.

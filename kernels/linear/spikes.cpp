@@ -5,7 +5,7 @@
 // backward   with LINEAR_NEURON e from the spikes' gradient and the potentials, else the gradient by the sums is given;
 //            dW = eᵀ·S by selecting rows of e, db = Σe, dX = e·W by the dense product whose address is given
 //
-// 64 outputs at a time, in chunks of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add from it. Threads
+// 64 outputs at a time, in chunks of rows in the order of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add from it. Threads
 // take blocks of outputs. Compiled at first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT, LINEAR_WEIGHT,
 // LINEAR_SPIKE and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their gradient), and the
 // weight's gradient; and with the neuron those of lif_step.h. The interface is plain C.
@@ -116,7 +116,7 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
   const ForwardArrays arrays = *addresses;
   uint64_t* words = (uint64_t*)arrays.words + 1;
   if (!n.given) linear_pack(numbers, addresses);
-  const int64_t ones = arrays.words[0], rows = n.rows(), most = smaller(n.chunk(1024) * n.batch, rows);
+  const int64_t ones = arrays.words[0], rows = n.rows(), most = smaller(CHUNK, rows);
   if (ones < 0) return ones;
   const bool tables = by_tables(n, ones);
   const int64_t of_plane = parts(n.inputs, SELECTED), selected = n.planes() * of_plane, threads = smaller(n.threads, n.blocks());

@@ -58,6 +58,11 @@ def test_long_times_in_chunks(rate, counts):
     check(problem.layer(), problem.input(), problem.upstream())
 
 
+def test_chunks_begin_within_a_step():
+    problem = Problem(steps=2, batch=701, inputs=70, neurons=70)
+    check(problem.layer(), problem.input(), problem.upstream())
+
+
 @pytest.mark.parametrize("given_type", [torch.bfloat16, torch.float16, torch.uint8])
 def test_short_spikes_and_float32_weights(given_type):
     problem = Problem()
