@@ -95,7 +95,8 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const Numbers n = *numbers;
   const BackwardArrays arrays = *addresses;
   const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
-  const int64_t rows = n.rows(), most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows), threads = smaller(n.threads, n.blocks());
+  const int64_t rows = n.rows(), threads = smaller(n.threads, n.blocks());
+  const int64_t most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows);
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
   // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.
@@ -105,8 +106,10 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
   const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
   const int64_t of_states = n.blocks() * n.batch * BLOCK;
-  Memory memory(Own::bytes(threads, block_sums, tables) + Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK) + Memory::room<float>(apart * block_sums) +
-                Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes) + Memory::room<float>(errors_kept));
+  const int64_t of_outputs = Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK);
+  const int64_t of_lists = Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes);
+  Memory memory(Own::bytes(threads, block_sums, tables) + of_outputs + of_lists + Memory::room<float>(apart * block_sums) +
+                Memory::room<float>(errors_kept));
   if (!memory.start) return NO_MEMORY;
   float *states = memory.take<float>(of_states), *biases = memory.take<float>(n.blocks() * BLOCK);
   float *others = memory.take<float>(apart * block_sums), *kept = memory.take<float>(errors_kept);
@@ -145,8 +148,9 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
         memset(mine.table + SELECTED * BLOCK, 0, BLOCK * 4);
         for (int64_t part = blocks - 1; part >= 0; --part) {
           const int64_t first = part * SELECTED, in_part = smaller(SELECTED, taken - first);
-          error_rows(n, arrays, out, row + first, in_part, mine.table, errors ? errors + first * n.outputs + out * BLOCK : nullptr,
-                     states + out * n.batch * BLOCK, biases + out * BLOCK);
+          float* errors_to = errors ? errors + first * n.outputs + out * BLOCK : nullptr;
+          error_rows(n, arrays, out, row + first, in_part, mine.table, errors_to, states + out * n.batch * BLOCK,
+                     biases + out * BLOCK);
           if (!arrays.by_weight) continue;
           for (int plane = 0; plane < n.planes(); ++plane) {
             const int64_t block = plane * blocks + part;
@@ -168,8 +172,9 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
       }
     }
     if (arrays.by_input) {
-      const int64_t refused = arrays.dense(n.threads, taken, n.inputs, n.outputs, errors, n.outputs, 1, arrays.weight, n.inputs, 1,
-                                           arrays.by_input + row * n.inputs, n.inputs);
+      float* const to = arrays.by_input + row * n.inputs;
+      const int64_t refused =
+          arrays.dense(n.threads, taken, n.inputs, n.outputs, errors, n.outputs, 1, arrays.weight, n.inputs, 1, to, n.inputs);
       if (refused) return refused;
     }
   }

@@ -35,8 +35,8 @@ struct Numbers {
 };
 
 // The dense product of dense.cpp.
-typedef int64_t Dense(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k, const float* b,
-                   int64_t b_k, int64_t b_column, float* c, int64_t c_row);
+typedef int64_t Dense(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k,
+                      const float* b, int64_t b_k, int64_t b_column, float* c, int64_t c_row);
 
 INLINE bool by_tables(const Numbers& n, int64_t ones) {
   return (double)ones > n.tables_from * (double)(n.rows() * n.inputs * n.planes());

@@ -20,8 +20,8 @@ constexpr int64_t TILE_COLUMNS = 2 * LANES, MOST_TERMS = 768;
 constexpr int64_t FAR = 4096;  // bytes between rows from where on they share sets of L1: such a left operand is copied
 
 // c (+)= a · b for TILE_ROWS rows: a[i · a_row + k · a_k], b packed as [k][TILE_COLUMNS].
-INLINE void tile(int64_t terms, const float* __restrict a, int64_t a_row, int64_t a_k, const float* __restrict b, float* __restrict c,
-                 int64_t c_row, bool first) {
+INLINE void tile(int64_t terms, const float* __restrict a, int64_t a_row, int64_t a_k, const float* __restrict b,
+                 float* __restrict c, int64_t c_row, bool first) {
   Vector left[TILE_ROWS] = {}, right[TILE_ROWS] = {};
   for (int64_t k = 0; k < terms; ++k, a += a_k, b += TILE_COLUMNS) {
     const Vector b0 = load(b), b1 = load(b + LANES);
@@ -86,7 +86,8 @@ extern "C" int64_t dense_product(int64_t threads, int64_t m, int64_t n, int64_t 
         const auto copied = [&](int64_t t) { return copies || m - t * TILE_ROWS < TILE_ROWS; };
         for (int64_t t = first; t < last; ++t) {
           const float* from = a + t * TILE_ROWS * a_row + begin * a_k;
-          if (copied(t)) copy_left(from, a_row, a_k, smaller(TILE_ROWS, m - t * TILE_ROWS), taken, left + (t - first) * TILE_ROWS * terms);
+          float* copy = left + (t - first) * TILE_ROWS * terms;
+          if (copied(t)) copy_left(from, a_row, a_k, smaller(TILE_ROWS, m - t * TILE_ROWS), taken, copy);
         }
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t column = panel * TILE_COLUMNS, columns = smaller(TILE_COLUMNS, n - column);
@@ -102,7 +103,8 @@ extern "C" int64_t dense_product(int64_t threads, int64_t m, int64_t n, int64_t 
             }
             if (whole) continue;
             for (int64_t i = 0; i < smaller(TILE_ROWS, m - t * TILE_ROWS); ++i)
-              for (int64_t j = 0; j < columns; ++j) to[i * c_row + j] = rest[i * TILE_COLUMNS + j] + (begin ? to[i * c_row + j] : 0);
+              for (int64_t j = 0; j < columns; ++j)
+                to[i * c_row + j] = rest[i * TILE_COLUMNS + j] + (begin ? to[i * c_row + j] : 0);
           }
         }
       }

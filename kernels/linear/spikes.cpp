@@ -5,10 +5,10 @@
 // backward   with LINEAR_NEURON e from the spikes' gradient and the potentials, else the gradient by the sums is given;
 //            dW = eᵀ·S by selecting rows of e, db = Σe, dX = e·W by the dense product whose address is given
 //
-// 64 outputs at a time, in chunks of rows in the order of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add from it. Threads
-// take blocks of outputs. Compiled at first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT, LINEAR_WEIGHT,
-// LINEAR_SPIKE and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their gradient), and the
-// weight's gradient; and with the neuron those of lif_step.h. The interface is plain C.
+// 64 outputs at a time, in chunks of rows in the order of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add
+// from it. Threads take blocks of outputs. Compiled at first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT,
+// LINEAR_WEIGHT, LINEAR_SPIKE and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their gradient),
+// and the weight's gradient; and with the neuron those of lif_step.h. The interface is plain C.
 
 #include <cmath>
 #include <cstdlib>
@@ -120,7 +120,8 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
   if (ones < 0) return ones;
   const bool tables = by_tables(n, ones);
   const int64_t of_plane = parts(n.inputs, SELECTED), selected = n.planes() * of_plane, threads = smaller(n.threads, n.blocks());
-  const int64_t of_states = LINEAR_NEURON ? n.blocks() * n.batch * BLOCK : 0, of_lists = tables ? 0 : Lists::bytes(most, selected);
+  const int64_t of_states = LINEAR_NEURON ? n.blocks() * n.batch * BLOCK : 0;
+  const int64_t of_lists = tables ? 0 : Lists::bytes(most, selected);
   Memory memory(Own::bytes(threads, most * BLOCK, tables) + Memory::room<float>(of_states) + Memory::room<uint8_t>(of_lists));
   if (!memory.start) return NO_MEMORY;
   float* states = memory.take<float>(of_states);

@@ -79,8 +79,10 @@ static constexpr BitsOfBytes BITS;
 INLINE int positions(uint8_t* to, uint64_t word, int first) {
 #ifdef __AVX512VBMI2__
   alignas(64) static constexpr uint8_t UP[64] = {
-      0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-      32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+       0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15,
+      16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+      32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+      48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
   const __m512i up = _mm512_add_epi8(_mm512_load_si512(UP), _mm512_set1_epi8((char)first));
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(word, up));
   return __builtin_popcountll(word);

@@ -127,5 +127,6 @@ static void transpose(const T* from, int64_t from_row, int64_t rows, int64_t col
     }
   }
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_row + i] = widen(from[i * from_row + j]) * scale;
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+      to[j * to_row + i] = widen(from[i * from_row + j]) * scale;
 }
