@@ -58,19 +58,22 @@ def _harmless(value: Any, given: ValidationInfo) -> Any:
 
 
 def _shared(value: Any, understand: ValidatorFunctionWrapHandler, given: ValidationInfo) -> Any:
-    """Thousands of records say the same: what was understood once is not read again, and is there once."""
+    """Thousands of records say the same: what was understood once is not read again. Each has its own copy."""
     if given.context is not None:
         return understand(value)
     try:
         key = marshal.dumps(value, 2)
     except ValueError:
         return understand(value)
-    if key not in _UNDERSTOOD and len(_UNDERSTOOD) < MOST_SHARED:
-        _UNDERSTOOD[key] = understand(value)
-    return _UNDERSTOOD[key] if key in _UNDERSTOOD else understand(value)
+    if key in _UNDERSTOOD:
+        return marshal.loads(_UNDERSTOOD[key])
+    understood = understand(value)
+    if len(_UNDERSTOOD) < MOST_SHARED:
+        _UNDERSTOOD[key] = marshal.dumps(understood, 2)
+    return understood
 
 
-_UNDERSTOOD: dict[bytes, Any] = {}
+_UNDERSTOOD: dict[bytes, bytes] = {}
 MOST_SHARED = 1000
 SHARED = WrapValidator(_shared)
 

@@ -89,7 +89,7 @@ class Shelf:
     def compact(self, record: Record, detailed: bool) -> None:
         """In place, so that tables say the same of it."""
         values = vars(record)
-        for name in ("adapter", "environment", "machine", "measure", "warnings"):
+        for name in ("case", "adapter", "environment", "machine", "measure", "warnings"):
             values[name] = self._one(values[name])
         for name in ("snnbench", "set", "live_set", "done_key", "started_at", "case_id", "status", "reason", "memory_meaning"):
             values[name] = self._texts.setdefault(values[name], values[name])

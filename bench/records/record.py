@@ -21,12 +21,13 @@ NAMES = ("framework", "construction", "mode", "workload")
 
 def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
     """The canonical form of a case. Raises ValueError for what no config has; names are of adapters and workloads of anybody."""
-    return _typed(marshal.dumps(values, 2))[2]
+    _typed(marshal.dumps(values, 2))
+    return values
 
 
 @lru_cache(maxsize=1 << 16)
-def _typed(written: bytes) -> tuple[Case, str, dict[str, Any]]:
-    """A case, its id and its canonical form, which are there once: in a set each case has a record of every block."""
+def _typed(written: bytes) -> tuple[Case, str]:
+    """A case and its id, which are there once: in a set each case has a record of every block."""
     values: dict[str, Any] = marshal.loads(written)
     try:
         Grid.model_validate({name: [value] for name, value in values.items() if name in Grid.model_fields and name not in NAMES})
@@ -40,7 +41,7 @@ def _typed(written: bytes) -> tuple[Case, str, dict[str, Any]]:
             raise ValueError(f"{name} = {shown(text)}: must be a short text, in quotes")
     if type(case.seed) is not int or not 0 <= case.seed <= LARGEST_SEED:
         raise ValueError(f"seed = {shown(case.seed)}: must be a whole number of at least 0")
-    return case, case.id, values
+    return case, case.id
 
 
 class _Strict(BaseModel):

@@ -2,11 +2,11 @@
 
 import gc
 import importlib
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from random import getrandbits
+from time import perf_counter, sleep
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -88,15 +88,15 @@ class Worker:
     def _part(self, name: str, on_error: str) -> Iterator[None]:
         """Time a part and end the case with a status if it raises."""
         self.emit({"part": name})
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             yield
         except Ended:
             raise
         except Exception as error:
             status, reason = self._status_of(error, on_error)
-            self._end(name, status, reason, seconds=time.perf_counter() - start, **self._where(error, status))
-        self.emit({"part": name, "status": "ok", "seconds": time.perf_counter() - start})
+            self._end(name, status, reason, seconds=perf_counter() - start, **self._where(error, status))
+        self.emit({"part": name, "status": "ok", "seconds": perf_counter() - start})
 
     def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
         self.emit({"part": name, "status": status, "reason": reason, **more})
@@ -144,17 +144,17 @@ class Worker:
         """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
         inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
         self.emit({"part": "first_call"})
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             program.roll_parameters(0)  # the copies that this keeps are not the program's
             if self.first_block and (probe := program.memory_probe() or host_memory_probe()):
                 self.kept = Kept(probe)
-                self.emit({"part": "memory", "seconds": time.perf_counter() - start})
+                self.emit({"part": "memory", "seconds": perf_counter() - start})
                 self.emit({"part": "first_call"})
-            start = time.perf_counter()
+            start = perf_counter()
             result = program.forward(inputs[0])
             program.wait(result)
-            took = time.perf_counter() - start
+            took = perf_counter() - start
             facts = {**program.facts(result)}
             if self.case.native:
                 facts["native"] = adapter.native_description
@@ -164,10 +164,10 @@ class Worker:
                 upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)
-        resumed = time.perf_counter()
+        resumed = perf_counter()
         try:
             program.wait(program.backward(result, upstream))
-            took += time.perf_counter() - resumed
+            took += perf_counter() - resumed
             self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts | program.compile_facts()})
         except Exception as error:
             status, reason = self._status_of(error, "error")
@@ -183,7 +183,7 @@ class Worker:
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_block:
             self._be_proved(adapter)
-        self._end("first_call", status, reason, seconds=time.perf_counter() - start, **self._where(error, status))
+        self._end("first_call", status, reason, seconds=perf_counter() - start, **self._where(error, status))
 
     def _weigh(self, program: Program, phases: Phases) -> None:
         if self.kept is None:
@@ -282,7 +282,7 @@ class Worker:
         if self.first_block:
             with self._part("ceilings", "error"):
                 for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
-                    time.sleep(pause)
+                    sleep(pause)
                     ceilings = measure_ceilings(program, self.case, self.network)
                     judged = judge_times(self.case, self.network, ceilings, nonzero, timed)
                     if not any(phase.reason for phase in judged.values()):

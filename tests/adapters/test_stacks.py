@@ -56,7 +56,7 @@ def test_no_float32_spikes_lie_between_our_layers_where_the_next_product_is_shor
     assert all(0.05 < border.mean() < 0.4 for border in program.spikes(result).values())
 
 
-@pytest.mark.parametrize(("construction", "held"), [("default", 3), ("linear-recompute", 1)])
+@pytest.mark.parametrize(("construction", "held"), [("linear-split", 3), ("linear-recompute", 1), ("default", 1)])
 def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(construction, held):
     case = Case("fused", construction, layers=3, **ODD)
     program, problem = loaded(adapter_of("fused"), case)

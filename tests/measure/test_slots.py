@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snnbench.measure.phases import Phase
-from snnbench.measure.slots import LEAST_CALLS, MOST_SAMPLES, STRETCHED, Calls, Sampler, length, warnings_of
+from snnbench.measure.slots import LEAST_CALLS, LONG_CALL_S, MOST_SAMPLES, STRETCHED, Calls, Sampler, length, warnings_of
 
 
 class Clock:
@@ -231,5 +231,7 @@ def test_who_replaces_the_clock_afterwards_changes_nothing(monkeypatch):
     monkeypatch.setattr("time.perf_counter", lambda: 1.0)
     monkeypatch.setattr("time.process_time", lambda: 1.0)
     program, ends = Program(), iter([False, False, True])
-    calls = Sampler(Phase(program.prepare, program.call), program, wait=program.wait).slot(lambda: next(ends))
+    one = Sampler(Phase(program.prepare, program.call), program, wait=program.wait)
+    one.typical = LONG_CALL_S
+    calls = one.slot(lambda: next(ends))
     assert len(set(calls.began)) == len(calls.began) == 3

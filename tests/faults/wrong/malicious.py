@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import gradients
@@ -11,6 +10,7 @@ import timed
 from constants import DecayOff
 
 from snnbench.adapters.base.torch_program import TorchProgram
+from snnbench.measure.slots import CLOCK
 
 
 def patch_the_judge():
@@ -97,15 +97,15 @@ class DiesInTheProof(timed.Driven):
 
 
 class SlowClock(timed.TorchLoop):
-    """Has a clock that runs at half speed."""
+    """Makes the harness's clock run at half speed."""
 
     name = "wrong-slow-clock"
 
     def prepare(self, case, threads):
         super().prepare(case, threads)
         if not hasattr(self, "real"):
-            self.real = time.perf_counter
-            time.perf_counter = lambda: self.real() / 2
+            self.real = CLOCK.perf_counter
+            CLOCK.perf_counter = lambda: self.real() / 2
 
 
 class RewritesRecords(timed.TorchLoop):
