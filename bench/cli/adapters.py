@@ -1,23 +1,37 @@
 """`snnbench adapters`: who is here and what they can spell."""
 
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 from rich.markup import escape
 
 from snnbench.kernels.spec import NEURONS
 
 from ..environments.inventory import take_inventory
+from ..mistakes import ConfigError, nearest
 from ..run import variants
 from ..run.planning import adapter_files
 from .console import output, print_json
 from .options import Adapters, Json
 
 
-def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
-    """List every variant of every adapter: version, environment, and the neurons it is ready for, or what it lacks."""
+def adapters(
+    names: Annotated[list[str] | None, typer.Argument(help="Of these, every variant.", show_default=False)] = None,
+    adapter: Adapters = [],
+    as_json: Json = False,
+) -> None:
+    """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
+    named, list every variant: the neurons it is ready for, or what it lacks."""
     inventory = take_inventory(adapter_files(adapter), variants.inquiry())
-    listed = variants.survey_variants(inventory)
+    for name in names or ():
+        if name not in inventory.adapters:
+            raise ConfigError(f"no adapter {name!r}{nearest(name, inventory.adapters)}")
+    shown = [info for info in inventory.adapters.values() if not names or info.name in names]
+    listed = [variant for variant in variants.survey_variants(inventory) if not names or variant.framework in names]
     if as_json:
         here = {"environment": inventory.default.name, "devices": inventory.default.devices}
-        known = [info.as_dict() for info in inventory.adapters.values()]
+        known = [info.as_dict() for info in shown]
         print_json({**here, "adapters": known, "variants": [variant.as_dict() for variant in listed]})
         return
     console = output()
@@ -25,7 +39,17 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
     def line(text: str) -> None:
         console.print(text, soft_wrap=True)  # one line each, however long: for grep
 
-    for info in inventory.adapters.values():
+    if not names:
+        width = max(len(info.name) for info in shown)
+        for info in shown:
+            counts = f"{_count(info.constructions, 'construction')}, {_count(info.modes, 'mode')}"
+            lacks = {variant.lacks: None for variant in listed if variant.framework == info.name}
+            absent = info.lacking or info.error or (None not in lacks and next(iter(lacks), None))
+            state = f"[dim]{escape(' '.join(absent.split()))}[/]" if absent else counts
+            line(f"[bold]{escape(f'{info.name:<{width}}')}[/]  {info.version or '':<12} {state}")
+        line("snnbench adapters NAME lists every variant of an adapter.")
+        return
+    for info in shown:
         mine = [variant for variant in listed if variant.framework == info.name]
         line(f"[bold]{escape(info.name)}[/] {info.version or ''} [dim]environment {info.home}[/]")
         if info.error and not info.lacking:
@@ -39,6 +63,10 @@ def adapters(adapter: Adapters = [], as_json: Json = False) -> None:
         line("")
     ready = sum(variant.lacks is None for variant in listed)
     line(f"{len(listed)} variants, {ready} of them ready. A variant is a construction and a mode.")
+
+
+def _count(things: Sequence[str], of: str) -> str:
+    return f"{len(things)} {of}{'s' * (len(things) != 1)}"
 
 
 def _refusals(mine: list[variants.Variant]) -> list[tuple[str, str]]:

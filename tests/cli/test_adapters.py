@@ -93,11 +93,26 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
     assert variants["norse:lif"]["refusals"]["hard(detach_reset=False)"] is None
 
 
-def test_the_list_has_one_line_for_each_variant(snnbench_module, given):
+def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     ended = snnbench_module("adapters", *given[:2])
+    lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
+    assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(BUILT_IN) + 2
+    assert "3 constructions, 5 modes" in lines["torch"]
+    assert lines["snntorch-ipu"].endswith("snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have")
+    assert lines["import-raises"].endswith("RuntimeError: this framework wants another NumPy")
+
+
+def test_a_named_framework_has_one_line_for_each_variant(snnbench_module):
+    ended = snnbench_module("adapters", "norse", "snntorch-ipu")
     lines = [line.split() for line in ended.stdout.splitlines()]
     (ready,) = [line for line in lines if line[:1] == ["norse:lif-box-cell"]]
     assert ready[1:4] == ["ready", "soft,", "hard,"]
     (lacking,) = [line for line in lines if line[:1] == ["snntorch-ipu"] and line[1] != "environment"]
     assert " ".join(lacking[1:]) == "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
-    assert ended.exit_code == 0 and "import-raises" in ended.stdout
+    assert ended.exit_code == 0 and "sinabs" not in ended.stdout
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one(snnbench_module):
+    ended = snnbench_module("adapters", "nrose")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "no adapter 'nrose'; did you mean 'norse'?" in ended.stderr
