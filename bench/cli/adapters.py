@@ -58,8 +58,8 @@ def adapters(
         for variant in mine:
             state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
             line(f"  {variant.name:<{width}}  {state if variant.lacks is None else f'[dim]{escape(variant.lacks)}[/]'}")
-        for names, reason in _refusals(mine):
-            line(f"  [dim]no {escape(names)}: {escape(reason)}[/]")
+        for neurons, reason in _refusals(mine):
+            line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
         line("")
     ready = sum(variant.lacks is None for variant in listed)
     line(f"{len(listed)} variants, {ready} of them ready. A variant is a construction and a mode.")

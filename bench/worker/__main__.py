@@ -34,13 +34,14 @@ def main() -> None:
 
         try:
             VERBS[verb](job, emit)
-        except SystemExit:
-            raise
         except BaseException as error:  # what no part has caught, KeyboardInterrupt and its like too
+            if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+                raise
             from ..status import status_of  # imports NumPy, which must find the limits set
 
             traceback.print_exc()
-            known, reason = status_of(error, "error", job.get("case", {}).get("device", ""))
+            otherwise = "crash" if isinstance(error, SystemExit) else "error"
+            known, reason = status_of(error, otherwise, job.get("case", {}).get("device", ""))
             emit({"part": part, "status": known, "reason": reason})
             status = 1
         emit({"part": "end", "cpu_seconds": cpu_seconds()})

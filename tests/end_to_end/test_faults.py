@@ -24,6 +24,7 @@ ENDS = {
     "dying.py:Segfaults": ("segfaults", "crash", "killed by SIGSEGV in part 'first_call'"),
     "dying.py:ExitsQuietly": ("exits-quietly", "crash", "exited with status 0 in part 'first_call'"),
     "dying.py:Exits": ("exits", "crash", "exited with status 3 in part 'first_call'"),
+    "dying.py:ExitsWithWords": ("exits-with-words", "crash", "SystemExit: bye"),
     "dying.py:DiesLate": ("dies-late", "crash", "killed by SIGKILL in part 'inference'"),
     "dying.py:Hangs": ("hangs", "timeout", "no end after 5 s, stopped in part 'first_call'"),
     "dying.py:HangsInTheProof": ("hangs-in-the-proof", "timeout", "no end after 5 s, stopped in part 'proof'"),

@@ -40,6 +40,16 @@ class Exits(NumpyNetwork):
     program_class = ExitProgram
 
 
+class ExitWithWordsProgram(NumpyProgram):
+    def forward(self, x):
+        sys.exit("bye")
+
+
+class ExitsWithWords(NumpyNetwork):
+    name = "exits-with-words"
+    program_class = ExitWithWordsProgram
+
+
 class DiesLateProgram(NumpyProgram):
     stepped, turns = False, 0
 
