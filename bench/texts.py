@@ -55,6 +55,16 @@ def cut(text: str, first: int, last: int = 0) -> str:
     return f"{start.removesuffix(word) if '/' in word else start}…{end}"
 
 
+def brief(text: str, width: int) -> str:
+    """`text` of a record for a terminal of `width` characters: each of its lines takes about three there at most.
+
+    >>> brief("TypeError: no such layer", 5)
+    'TypeError: no … (whole in the record)'
+    """
+    lines = text.splitlines()
+    return "\n".join(f"{cut(line, 3 * width)} (whole in the record)" if len(line) > 3 * width else line for line in lines)
+
+
 def unplaced(value: Any, folders: Iterable[Path]) -> Any:
     """`value`, of JSON, with paths below any of `folders` relative to it in all its texts: where those lie tells of their owner.
 

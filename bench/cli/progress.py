@@ -11,7 +11,7 @@ from snnbench.adapters.base.case import full_name
 from .. import units
 from ..records.rows import Row
 from ..run.runner import Finished
-from ..texts import cut
+from ..texts import brief
 from .console import messages
 
 
@@ -44,12 +44,12 @@ class Progress:
         left, total = self._left(finished.remaining), finished.done + finished.remaining
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
-        line = self._brief(f"[{finished.done}/{total}] {ending_of(finished)}")
+        line = brief(f"[{finished.done}/{total}] {ending_of(finished)}", self.console.width)
         self.console.print(escape(line if self.console.is_terminal else f"{line} · {left}"), soft_wrap=True)
         traceback = finished.record.traceback
         if traceback and not finished.resumed and traceback not in self.told:  # the same in every size and block
             self.told.add(traceback)
-            self.console.print(escape(self._brief(traceback)), soft_wrap=True)
+            self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
         self.bar.update(self.task, completed=finished.done, total=total, left=left)
         self.bar.refresh()
 
@@ -61,11 +61,6 @@ class Progress:
         """Show what happens now, on a terminal."""
         self.bar.update(self.task, what=what)
         self.bar.refresh()
-
-    def _brief(self, text: str) -> str:
-        """`text`, each of its lines cut to about three of the console's."""
-        most = 3 * self.console.width
-        return "\n".join(f"{cut(line, most)} (whole in the record)" if len(line) > most else line for line in text.splitlines())
 
     def _left(self, remaining: int) -> str:
         each = self.spent / self.measured if self.measured else self.guess

@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 
+from ...texts import brief
 from ..coverage import reason_of, remarks_on
 from ..metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..table import Table
@@ -39,7 +40,7 @@ def print_tables(table: Table, console: Console) -> None:
             row = entry.row
             note = row.first.facts.get("native") if row.sound and entry.native else reason_of(row)
             for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
-                console.print(f"  {escape(entry.variant)}: {escape(text)}", highlight=False)
+                console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}", highlight=False)
         console.print()
     if left := len(table.rows) - before[min(shown, len(groups))]:
         console.print(f"… and {left} more cases, in the report and in results.csv.", highlight=False)

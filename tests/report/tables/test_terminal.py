@@ -15,6 +15,7 @@ from snnbench.records.rows import comparison_group
 from snnbench.report.coverage import rank_of
 from snnbench.report.files import read_results
 from snnbench.report.tables.terminal import print_tables
+from snnbench.texts import brief
 
 COMMAND = Path(sys.executable).with_name("snnbench")
 RESULTS = ROOT / "results" / "quickstart"
@@ -57,3 +58,10 @@ def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
     assert b"rockpool" in done.stdout
     assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["report.html", "results.csv"]
     assert "×" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_long_text_of_a_record_takes_three_lines():
+    text = brief("short\n" + "bye " * 500, 80)
+    first, second = text.split("\n")
+    assert first == "short" and second.startswith("bye bye") and second.endswith("… (whole in the record)")
+    assert len(second) <= 3 * 80 + len(" (whole in the record)")
