@@ -83,11 +83,10 @@ class Phases:
         return self.put(draw)
 
     def _forwarded(self, index: int) -> Any:
-        """The forward of a backward knows nothing of its upstream gradient."""
-        draw = self._drawn(index, "backward")
-        result = self.program.forward(self.put(draw))
+        """The forward of a backward knows nothing of its upstream gradient, which is drawn behind it."""
+        result = self.program.forward(self.put(self._drawn(index, "backward")))
         self.program.wait(result)
-        self._renew_upstream(draw)
+        self._renew_upstream(self._drawn(index, "backward"))
         return result
 
     def _renew_upstream(self, draw: Draw) -> None:
