@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "spikes.h"
+#include "lists.h"
 
 constexpr int64_t TABLE = (SELECTED + 1) * BLOCK;     // floats: 128 rows, and zeros for NOTHING
 constexpr int64_t HALF = BLOCK / 2, FOUR_ROWS = 16 * HALF;  // the sums of four rows, for half of the columns
