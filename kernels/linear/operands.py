@@ -1,6 +1,7 @@
 """The matrix products of a linear layer on CPUs, with the interface that `linear_lif.matmul` describes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -9,22 +10,27 @@ from . import dense, launch, record
 
 
 @dataclass
-class CpuOperands:
-    """The weight (N, K) itself. Spikes up to `counts` select its rows; everything else is multiplied densely."""
+class WholeWeight:
+    """Operands that are the weight (N, K) itself."""
 
     weight: Tensor
-    counts: int
-    scale: None = None
 
-    takes_parts = False
+    scale, takes_parts = None, False
 
     @property
     def dtype(self) -> torch.dtype:
         return self.weight.dtype
 
-    def block(self, neurons: slice) -> "CpuOperands":
+    def block(self, neurons: slice) -> Self:
         """The operands of some of the neurons."""
-        return CpuOperands(self.weight[neurons], self.counts)
+        return replace(self, weight=self.weight[neurons])
+
+
+@dataclass
+class CpuOperands(WholeWeight):
+    """Spikes up to `counts` select the weight's rows; everything else is multiplied densely."""
+
+    counts: int
 
     def holds_spikes(self, x: Tensor) -> bool:
         """Whether x (T, B, K) holds nothing but spikes up to `counts`; False if that cannot be told."""

@@ -59,19 +59,8 @@ INLINE float* place_block(T* to, float* buffer, int64_t count, bool past) {
 template <typename T>
 INLINE void put_block(T* to, const float* __restrict block, int64_t count, bool past) {
   if ((const void*)to == block) return;
-  alignas(64) T narrowed[BLOCK];
-  const void* from = block;
-  if (sizeof(T) != sizeof(float)) {
-#pragma omp simd
-    for (int64_t j = 0; j < BLOCK; ++j) narrow(block[j], narrowed + j);
-    from = narrowed;
-  }
-  if (past && write_past_caches(to, from, count * sizeof(T))) return;
-  if (count == BLOCK) {
-    memcpy((void*)to, from, BLOCK * sizeof(T));
-  } else {
-    memcpy((void*)to, from, count * sizeof(T));
-  }
+  if (count == BLOCK) return put_row<BLOCK>(to, block, BLOCK, past);  // a size that compilers know
+  put_row<BLOCK>(to, block, count, past);
 }
 
 // -- transposing -----------------------------------------------------------------------------------------------

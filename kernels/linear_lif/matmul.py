@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..linear.operands import CpuOperands
+from ..linear.operands import CpuOperands, WholeWeight
 from .split_cache import prepared
 from .split_formats import TIERS, Split, bf16_triple
 from .split_products import PROMOTED, product, scaled_product, unscaled
@@ -43,22 +43,8 @@ def currents_dtype(operands: str, weight: Tensor) -> torch.dtype:
     return {"plain": weight.dtype, "bf16": torch.bfloat16}.get(operands, torch.float32)
 
 
-@dataclass
-class PlainOperands:
-    """The weight (N, K) itself; the library multiplies in its type."""
-
-    weight: Tensor
-    scale: None = None
-
-    takes_parts = False
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.weight.dtype
-
-    def block(self, neurons: slice) -> "PlainOperands":
-        """The operands of some of the neurons."""
-        return PlainOperands(self.weight[neurons])
+class PlainOperands(WholeWeight):
+    """The library multiplies in the weight's type."""
 
     def holds_spikes(self, x: Tensor) -> bool:
         return True  # the declaration is believed

@@ -45,6 +45,12 @@ static inline void narrow(float x, Bfloat16* out) {  // round to nearest even; N
   out->bits = (uint16_t)(x != x ? 0x7fc0 : rounded);
 }
 
+template <typename T>
+__attribute__((always_inline)) static inline void narrow_row(const float* __restrict row, int64_t count, T* __restrict to) {
+#pragma omp simd
+  for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j);
+}
+
 // -- arrays ----------------------------------------------------------------------------------------------------
 
 template <typename T>
@@ -90,12 +96,8 @@ struct Array {  // strides in elements; no data: the array is not there
   }
 
   void store(T* to, int64_t count, const float* __restrict row) const {
-    if (stride() == 1) {
-#pragma omp simd
-      for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j);
-    } else {
-      for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j * stride());
-    }
+    if (stride() == 1) return narrow_row(row, count, to);
+    for (int64_t j = 0; j < count; ++j) narrow(row[j], to + j * stride());
   }
 };
 
@@ -126,6 +128,19 @@ static inline void finish_writes() {
 #endif
 }
 
+// `count` ≤ MOST computed numbers to memory, side by side; `past`: past the caches where that is possible.
+template <int64_t MOST, typename T>
+__attribute__((always_inline)) static inline void put_row(T* to, const float* __restrict row, int64_t count, bool past) {
+  if (!past) return narrow_row(row, count, to);
+  alignas(64) T narrowed[sizeof(T) == sizeof(float) ? 1 : MOST];
+  const void* from = row;
+  if (sizeof(T) != sizeof(float)) {
+    narrow_row(row, count, narrowed);
+    from = narrowed;
+  }
+  if (!write_past_caches(to, from, count * sizeof(T))) memcpy((void*)to, from, count * sizeof(T));
+}
+
 template <typename T>
 struct Result {  // rows of an array that are computed one after the other
   const Array<T>& array;
@@ -142,15 +157,7 @@ struct Result {  // rows of an array that are computed one after the other
   // Copy a computed row to the array.
   void write(T* to, int64_t count, const float* __restrict row) const {
     if (in_place) return;
-    if (!past_caches) return array.store(to, count, row);
-    alignas(64) T narrowed[TILE];
-    const void* from = row;
-    if (sizeof(T) != sizeof(float)) {
-#pragma omp simd
-      for (int64_t j = 0; j < count; ++j) narrow(row[j], narrowed + j);
-      from = narrowed;
-    }
-    if (!write_past_caches(to, from, count * sizeof(T))) memcpy((void*)to, from, count * sizeof(T));
+    past_caches ? put_row<TILE>(to, row, count, true) : array.store(to, count, row);
   }
 };
 
