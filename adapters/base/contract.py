@@ -220,10 +220,12 @@ class Program(ReadByHarness, Protocol):
         """Bytes of what a call handed back: the output of a forward, gradients of a backward."""
 
     def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
-        """A function that multiplies (rows, inner) by (inner, columns) once and waits; for measuring ceilings."""
+        """A function that multiplies (rows, inner) by (inner, columns) once, and hands out what is waited for; for measuring
+        ceilings."""
 
     def copy(self, count: int) -> Callable[[], object]:
-        """A function that copies `count` float32 numbers once and waits; for measuring ceilings."""
+        """A function that copies `count` float32 numbers once, always the same, and hands out what is waited for; for measuring
+        ceilings."""
 
     def memory_probe(self) -> MemoryProbe | None:
         """A device memory probe; None: the worker reads the host's high-water mark."""

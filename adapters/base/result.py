@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cuda_timer import CudaTimer
+from .cuda_queue import CudaQueue
 from .network import INPUT
 from .rolling import rolled
 
@@ -95,7 +95,7 @@ def settled(result: Any) -> None:
         torch.cuda.synchronize(getattr(getattr(result, "output", None), "device", None))
 
 
-BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_timer")
+BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_queue")
 
 
 OWN = "the harness reads the arrays of a Result and changes inputs by itself"
@@ -108,6 +108,9 @@ class ReadByHarness(Protocol):
     device_clock: str = "process"
     """What tells the device's seconds of a call: `events` (CUDA events of torch) or `process` (CPU time of this process, all
     threads)."""
+
+    fixed_memory: bool = False
+    """Whether calls read and write always the same memory, whatever they are given, as a CUDA graph does."""
 
     scales: dict[str, float] = {}
     """The factors that are folded into parameters, by node, and into the input."""
@@ -128,9 +131,9 @@ class ReadByHarness(Protocol):
         """An input on the device: `given`, from `put_input`, with the same numbers in another place; see `rolling.rolled`."""
         return rolled(given, turn, buffer)
 
-    def device_timer(self) -> CudaTimer | None:
-        """A timer on the device; None: CPU time of the process."""
-        return CudaTimer() if self.device_clock == "events" else None
+    def device_queue(self) -> CudaQueue | None:
+        """The queue of a device with events; None: calls are timed by the CPU time of the process."""
+        return CudaQueue(getattr(self, "device", None)) if self.device_clock == "events" else None
 
     def spikes(self, result: Any) -> dict[str, Array]:
         """Spikes as new float32 arrays (T, B, *features) by neuron."""

@@ -28,6 +28,8 @@ class GraphProgram(TorchProgram):
     writes: overwritten at each replay, never added to.
     """
 
+    fixed_memory = True
+
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}

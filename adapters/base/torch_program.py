@@ -180,24 +180,16 @@ class TorchProgram(Program):
 
     # -- ceilings, clocks, memory ----------------------------------------------------------------------------
 
-    def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], None]:
+    def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         left = torch.ones(rows, inner, device=self.device, dtype=DTYPES[dtype])
         right = torch.ones(inner, columns, device=self.device, dtype=DTYPES[dtype])
         out = torch.empty(rows, columns, device=self.device, dtype=DTYPES[dtype])
-        return self._then_wait(lambda: torch.mm(left, right, out=out))
+        return lambda: torch.mm(left, right, out=out)
 
-    def copy(self, count: int) -> Callable[[], None]:
+    def copy(self, count: int) -> Callable[[], object]:
         source = torch.zeros(count, device=self.device)
         target = torch.empty_like(source)
-        return self._then_wait(lambda: target.copy_(source))
-
-    def _then_wait(self, work: Callable[[], object]) -> Callable[[], None]:
-        def once() -> None:
-            work()
-            if self.device.type == "cuda":
-                torch.cuda.synchronize(self.device)
-
-        return once
+        return lambda: target.copy_(source)
 
     def memory_probe(self) -> MemoryProbe | None:
         _import_late_modules()

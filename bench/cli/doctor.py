@@ -17,7 +17,8 @@ def doctor(
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best of which are kept."""
+    """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best of which are kept; those
+    called cold are of memory that a GPU's cache does not hold."""
     home, machine, now = default_home(), machine_facts(), current_load()
     environments = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in home.devices else "cpu"
@@ -36,8 +37,9 @@ def doctor(
         console.print(f"             {name}: {state}")
     console.print(f"load         {now['load_average'][0]:.2f} in the last minute")
     for rates in ceilings.values():
-        for size, rate in rates["copy_bytes_per_s"].items():
-            console.print(f"copy         {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
+        for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
+            for size, rate in rates.get(kind, {}).items():
+                console.print(f"{word:12} {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
         for name, rate in rates["matmul_flops_per_s"].items():
             console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
     for sentence in advice:

@@ -28,6 +28,7 @@ class AllRates(_Strict):
     """The best that a device did; a record of them may be empty."""
 
     copy_bytes_per_s: Rates = {}
+    cold_copy_bytes_per_s: Rates = {}
     matmul_flops_per_s: dict[str, Positive] = {}
 
 

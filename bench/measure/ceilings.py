@@ -1,19 +1,25 @@
 """Measures what a device can do at best: after the samples of a case and under its limits, or for `snnbench doctor`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.contract import Program
 from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.adapters.base.result import settled
 
 from ..cores import usable_cores
 from .floor import CACHED, Ceilings, copied
+from .phases import Prepared
+from .queued import Queue, queued_seconds, sets_beyond
 from .work import mandatory, products
 
 LEAST_SECONDS = 0.03
 """Calls are repeated for at least this long: a shorter look is at the mercy of whoever else is computing."""
+LEAST_QUEUED_S, MOST_IN_A_ROW, IN_A_ROW = 1e-3, 512, 32
+"""Seconds of calls between two marks of a device, and calls at most; calls that are waited for together where it has no marks."""
 EASILY_COPIED = (1 << 20, 1 << 24)
 """Bytes that no device copies in the time that the call alone takes."""
 PROBE_FLOPS, MOST_FLOPS = {"cpu": 2e8, "cuda": 1e11}, {"cpu": 1e10, "cuda": 1e13}
@@ -28,7 +34,8 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
     kind = case.device.split(":")[0]
     moved = mandatory(case, network, "forward", 0.0).bytes
     sizes = sorted({*EASILY_COPIED, copied(moved / CACHED), copied(moved)})
-    copies = {size: size / best_seconds(program.copy(size // 8), 5) for size in sizes}
+    seconds = _best_on(program, kind)
+    copies = {size: size / seconds([program.copy(size // 8)], 5) for size in sizes}
     largest = max(products(case, network).values(), key=lambda item: item.flops(1.0), default=None)
     if largest is None:
         return Ceilings(copies, {})
@@ -37,7 +44,7 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
 
     def rate(most_flops: float, name: str, repeats: int) -> float:
         rows = int(max(1, min(max(largest.rows, easy_rows), most_flops / (2.0 * inner * outer))))
-        return 2.0 * rows * inner * outer / best_seconds(program.matmul(rows, inner, outer, name), repeats)
+        return 2.0 * rows * inner * outer / seconds([program.matmul(rows, inner, outer, name)], repeats)
 
     formats = dict.fromkeys(["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"])
     rates = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
@@ -53,19 +60,51 @@ def calibrate_device(device: str) -> Ceilings:
     adapter = registry.load(registry.BUILT_IN["torch"])
     adapter.prepare(case, len(usable_cores()))
     program = adapter.program(case, network)
-    copies = {8 * count: 8 * count / best_seconds(program.copy(count), 5) for count in COPIED}
-    side = WIDTH[device.split(":")[0]]
-    seconds = {name: best_seconds(program.matmul(side, side, side, name), 3) for name in ("fp32", "bf16")}
-    return Ceilings(copies, {name: 2.0 * side**3 / each for name, each in seconds.items()})
+    kind = device.split(":")[0]
+    seconds, cold = _best_on(program, kind), dict[int, float]()
+    copies = {8 * count: 8 * count / seconds([program.copy(count)], 5) for count in COPIED}
+    if queue := program.device_queue():
+        sets = {count: sets_beyond(queue.cache_bytes, 8 * count) for count in COPIED}
+        cold = {8 * n: 8 * n / seconds([program.copy(n) for _ in range(many)], 5) for n, many in sets.items() if many}
+    side = WIDTH[kind]
+    products = {name: 2.0 * side**3 / seconds([program.matmul(side, side, side, name)], 3) for name in ("fp32", "bf16")}
+    return Ceilings(copies, products, cold)
 
 
-def best_seconds(call: Callable[[], object], least_calls: int) -> float:
-    """Shortest of at least `least_calls` calls, and of as many as fit into LEAST_SECONDS, after one that warms up."""
-    call()
-    calls, total, best = 0, 0.0, float("inf")
-    while calls < least_calls or total < LEAST_SECONDS:
-        start = time.perf_counter()
+def _best_on(program: Program, kind: str) -> Callable[[Sequence[Callable[[], object]], int], float]:
+    """The function that tells the shortest seconds of calls: by the device's own clock, where it has one. Without it many calls
+    are waited for together, so that no single one pays for the wait."""
+    if queue := program.device_queue():
+        return partial(best_queued, queue)
+    return partial(best_seconds, 1 if kind == "cpu" else IN_A_ROW)
+
+
+def best_queued(queue: Queue, calls: Sequence[Callable[[], object]], repeats: int) -> float:
+    """Shortest of `repeats` means over LEAST_QUEUED_S seconds of calls, and over each of `calls` at least. They take turns: one
+    alone meets in the cache what it left there, those that pass the cache do not."""
+    for call in calls:
         call()
+    count, best = len(calls), float("inf")
+    for _ in range(repeats):
+        in_turn = [Prepared(calls[number % len(calls)]) for number in range(count)]
+        seconds = queued_seconds(queue, in_turn.copy, MOST_IN_A_ROW, keep=False)
+        if seconds is None:
+            raise RuntimeError("the host cannot ask for copies and products as fast as the device makes them")
+        best = min(best, max(seconds, 1e-9))
+        count = max(len(calls), min(MOST_IN_A_ROW, round(LEAST_QUEUED_S / best) or 1))
+    return best
+
+
+def best_seconds(in_a_row: int, calls: Sequence[Callable[[], object]], least_calls: int) -> float:
+    """Shortest of at least `least_calls` calls, and of as many as fit into LEAST_SECONDS, after one that warms up; of so many
+    `in_a_row` that are waited for together, their mean."""
+    settled({"result": calls[0]()})
+    done, total, best = 0, 0.0, float("inf")
+    while done < least_calls or total < LEAST_SECONDS:
+        start = time.perf_counter()
+        for number in range(in_a_row):
+            result = calls[number % len(calls)]()
+        settled({"result": result})
         seconds = max(time.perf_counter() - start, 1e-9)
-        calls, total, best = calls + 1, total + seconds, min(best, seconds)
+        done, total, best = done + 1, total + seconds, min(best, seconds / in_a_row)
     return best

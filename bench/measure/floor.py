@@ -1,7 +1,7 @@
 """The least time a phase can take on a device: work that nothing can avoid, at the best rates ever measured there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,10 +21,12 @@ those of a copy that is so many times smaller."""
 @dataclass(frozen=True)
 class Ceilings:
     """Best rates of a device: `copies`, bytes per second by the bytes that a copy reads and writes, and `products`, flops per
-    second by number format."""
+    second by number format. A copy that is made again and again stays in a cache where it fits; rates of copies that do not are
+    `cold`, where they were measured. A floor rests on the faster ones: a call may be as lucky."""
 
     copies: Mapping[int, float]
     products: Mapping[str, float]
+    cold: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def flops(self) -> float:
@@ -39,13 +41,16 @@ class Ceilings:
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """For events and files."""
-        copies = {str(size): rate for size, rate in self.copies.items()}
-        return {"copy_bytes_per_s": copies, "matmul_flops_per_s": dict(self.products)}
+        copies, cold = ({str(size): rate for size, rate in rates.items()} for rates in (self.copies, self.cold))
+        found = {"copy_bytes_per_s": copies, "matmul_flops_per_s": dict(self.products)}
+        return found | ({"cold_copy_bytes_per_s": cold} if cold else {})
 
     @classmethod
     def from_dict(cls, rates: Mapping[str, Mapping[str, float]]) -> "Ceilings":
         """The inverse of `as_dict`."""
-        return cls({int(size): rate for size, rate in rates["copy_bytes_per_s"].items()}, rates["matmul_flops_per_s"])
+        kinds = ("copy_bytes_per_s", "cold_copy_bytes_per_s")
+        copies, cold = ({int(size): rate for size, rate in rates.get(kind, {}).items()} for kind in kinds)
+        return cls(copies, rates["matmul_flops_per_s"], cold)
 
 
 @dataclass(frozen=True)

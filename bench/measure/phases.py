@@ -4,6 +4,7 @@ made once and gradients computed before the clock runs are wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -38,6 +39,14 @@ class Phase:
     repeatable: bool = False
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A call that is ready. `before` is asked of the device right before it, and is no part of it."""
+
+    call: Callable[[], Any]
+    before: Callable[[], object] | None = None
+
+
 class Phases:
     """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is that of the draws: numbers of
     calls are counted from 0 wherever it is set anew."""
@@ -70,6 +79,30 @@ class Phases:
     def backward(self, result: Any) -> Any:
         """The call of the phase backward."""
         return self.program.backward(result, self.upstream)
+
+    def in_a_row(self, name: str, count: int, apart: bool) -> list[Prepared]:
+        """So many calls of a phase, to be made in this order. `apart`: input and upstream gradient of each are in memory of their
+        own; else all have those of the first. Parameters are renewed before every forward, which could keep copies of them; the
+        other phases renew them themselves, or go on from what their forward made."""
+        draws = [self._drawn(index, name) for index in range(count)]
+        program, own = self.program, draws if apart else draws[:1]
+        self.put(draws[0])
+        inputs = [program.roll_input(None, self.inputs[draw.source], draw.turn) for draw in own] * (1 if apart else count)
+        if name in ("forward", "inference"):
+            call = getattr(program, name)
+            renewed = name == "forward" and any(program.shapes.values())
+            before = [partial(program.roll_parameters, draw.parameters) if renewed else None for draw in draws]
+            return [Prepared(partial(call, x), first) for x, first in zip(inputs, before, strict=True)]
+        upstreams = [program.roll_input(None, self.given_upstream, draw.upstream) for draw in own] * (1 if apart else count)
+        if name == "step":
+            return [Prepared(partial(program.step, *given)) for given in zip(inputs, upstreams, strict=True)]
+        results = [program.forward(x) for x in inputs]
+        return [Prepared(partial(self._fresh_backward, *given)) for given in zip(results, upstreams, strict=True)]
+
+    def _fresh_backward(self, result: Any, upstream: Any) -> Any:
+        """A backward that adds to no gradients of another."""
+        self.program.release()
+        return self.program.backward(result, upstream)
 
     def _drawn(self, index: int, phase: str) -> Draw:
         return draw_of(self.seed, index, phase, len(self.inputs))

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from .record import Part, Record, Slot
 
-TABLED = ("in_pass", "began", "wall", "enqueue", "device")
+TABLED = ("in_pass", "began", "wall", "enqueue", "device", "device_warm")
 NUMBERS = (*TABLED, "calls", "low", "high", "elapsed")
 WHOLE = ("in_pass", "calls")
 SHOWN_SECONDS = ("import", "build", "first_call")
@@ -73,7 +73,7 @@ class Slots(Sequence[Slot]):
         place = range(len(self))[at]
         values: dict[str, Any] = {name: self.column(name)[place] for name in NUMBERS}
         values |= {name: int(values[name]) for name in WHOLE}
-        values["elapsed"] = None if isnan(values["elapsed"]) else values["elapsed"]
+        values |= {name: None for name in ("device", "device_warm", "elapsed") if isnan(values[name])}
         return Slot.model_construct(**values, samples=list(self._samples[place]), disturbed=self._disturbed[place])
 
 

@@ -50,9 +50,10 @@ class _Strict(BaseModel):
 
 class Slot(_Strict):
     """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and
-    the wall times of some (`samples`), evenly chosen. `began` is `time.perf_counter`, one clock for all processes of a machine;
-    `elapsed` is what the harness saw pass from its order to the answer. `disturbed` says in words what spoilt the slot; None if
-    nothing did."""
+    the wall times of some (`samples`), evenly chosen. On a device with events `device` is of calls on memory that its cache does
+    not hold, `device_warm` of calls on the same memory, both without the host; None where that could not be told. `began` is
+    `time.perf_counter`, one clock for all processes of a machine; `elapsed` is what the harness saw pass from its order to the
+    answer. `disturbed` says in words what spoilt the slot; None if nothing did."""
 
     in_pass: schema.Count = Field(alias="pass")
     began: schema.Number
@@ -61,7 +62,8 @@ class Slot(_Strict):
     low: schema.Time
     high: schema.Time
     enqueue: schema.Seconds
-    device: schema.Seconds
+    device: schema.Seconds | None
+    device_warm: Annotated[schema.Seconds | None, Field(exclude_if=lambda value: value is None)] = None
     samples: list[schema.Time]
     elapsed: schema.Seconds | None = None
     disturbed: schema.Text | None = None

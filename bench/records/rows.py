@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
+from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
@@ -94,13 +95,14 @@ class Row:
         return [value for timing in self.timings(phase) for value in timing.column(name)]
 
     def median(self, phase: str, clock: str) -> float | None:
-        """Seconds on `clock`, which is wall, enqueue or device: as the published time is made, each block's median over the slots
-        that were not disturbed, or over all if each was."""
+        """Seconds on `clock`, which is wall, enqueue, device or device_warm: as the published time is made, each block's median
+        over the slots that were not disturbed, or over all if each was."""
         medians = []
         for timing in self.timings(phase):
             seconds = timing.column(clock)
             sound = [one for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True) if not disturbed]
-            medians.append(median(sound or seconds))
+            if known := [one for one in sound or seconds if one is not None and not isnan(one)]:
+                medians.append(median(known))
         return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
 
     @property

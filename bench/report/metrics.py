@@ -6,6 +6,7 @@ in these tables too.
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from snnbench.adapters.base.case import PHASES
@@ -240,5 +241,7 @@ METRICS: tuple[Metric, ...] = (
     # Where a kernel chooses how to multiply spikes: which products it took, and the share of ones that it counted.
     _fact("product"),
     _fact("product_rate", "share"),
+    # On a device with events `PHASE_device_s` is of calls whose memory the cache does not hold, and this of calls on the same.
+    *(Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s") for phase in PHASES),
 )
 """In the order of results.csv, which people's scripts read."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random, getrandbits
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -19,7 +19,7 @@ from ..machine.monitor import Monitor
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
 from ..records.record import Slot
-from ..schema import Count, Label, Phase, Time
+from ..schema import Count, Label, Phase, Seconds, Time
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 from .witness import Ending, contradiction, other_endings
@@ -43,6 +43,7 @@ class WarmUp(BaseModel):
 
 
 WARM = TypeAdapter(dict[Phase, WarmUp])
+DEVICE = TypeAdapter(dict[Literal["device", "device_warm"], Seconds | None])
 
 
 @dataclass
@@ -128,6 +129,8 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
     if "judge" in order:
         return isinstance(answer.get("recheck"), dict)
     try:
+        if "device" in order:
+            return DEVICE.validate_python(answer["device"]) is not None
         slot = Slot.model_validate({**answer["slot"], "pass": 0})
         return (
             isinstance(answer["cpu"], float)
@@ -221,10 +224,11 @@ class LiveSet:
         elapsed = time.monotonic() - start
         foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
+        device = (member.order(phase, seed=getrandbits(62), device=True) or {}).get("device", {}) if clock == "events" else {}
         spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
         ending = Ending(answer["last_wall"], answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
         member.endings.setdefault(phase, []).append(ending)
-        return {**answer["slot"], "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
+        return {**answer["slot"], **device, "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:
         answer = self._canary.order({})

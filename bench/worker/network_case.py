@@ -4,6 +4,7 @@ import gc
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from random import getrandbits
 from time import perf_counter, sleep
@@ -20,6 +21,7 @@ from ..measure.ceilings import measure_ceilings
 from ..measure.floor import judge_times, nonzero_share
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
+from ..measure.queued import device_times
 from ..measure.slots import Sampler, warnings_of
 from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, read_free_run
@@ -237,48 +239,54 @@ class Worker:
             for sampler in samplers.values():
                 sampler.result = None  # its memory is free for the next calls
             phases.seed = order["seed"]
+            work = partial(self._slot, samplers[name], name, seen[name])
             if "burst" in order:
-                self.channel.answer(self._burst(samplers[name], name, order["burst"]))
-            else:
-                self.channel.answer(self._slot(samplers[name], name, seen[name]))
+                work = partial(self._burst, samplers[name], order["burst"])
+            if "device" in order:
+                work = partial(self._device, samplers[name], phases, name)
+            self.channel.answer(self._carried_out(name, work))
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
 
-    def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
+    def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The answer to an order about a phase."""
         self.emit({"part": name})
-        cpu = cpu_seconds()
         try:
-            calls = sampler.slot(self.channel.has_order)
+            return work()
         except Exception as error:
-            return self._phase_failed(name, error)
-        slot = calls.summary()
+            status, reason = self._status_of(error, "error")
+            self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
+            return {"failed": status}
+
+    def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
+        cpu, calls = cpu_seconds(), sampler.slot(self.channel.has_order)
+        slot = calls.summary(clock := sampler.program.device_clock)
         seen.append(slot["wall"])
-        if warnings := warnings_of(sampler.program.device_clock, calls):
+        if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
         return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
 
-    def _burst(self, sampler: Sampler, name: str, count: int) -> dict[str, Any]:
+    def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
         """Calls in a row, for the clock of the harness."""
-        self.emit({"part": name})
-        try:
-            return {"took": sampler.burst(count)}
-        except Exception as error:
-            return self._phase_failed(name, error)
+        return {"took": sampler.burst(count)}
 
-    def _phase_failed(self, name: str, error: Exception) -> dict[str, Any]:
-        status, reason = self._status_of(error, "error")
-        self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
-        return {"failed": status}
+    def _device(self, sampler: Sampler, phases: Phases, name: str) -> dict[str, Any]:
+        """Seconds of a call on the device alone. They need more memory than one call does: without them the phase goes on."""
+        try:
+            return {"device": device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}}
+        except Exception as error:
+            self.emit({"part": name, "warnings": [f"W-DEVICE: no time on the device: {self._status_of(error, 'error')[1]}"]})
+            phases.forget()
+            return {"device": {}}
 
     def _ceilings(self, program: Program, nonzero: float, timed: dict[str, float]) -> None:
         """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates. Rates
         measured on a busy machine are too low, so that those which would refuse one of the `timed` seconds by phase are measured
         again, up to four times."""
-        rates: dict[str, Any] = {}
-        summary: dict[str, float | None] = {}
+        found: dict[str, Any] = {"rates": {}}
         if self.first_block:
             with self._part("ceilings", "error"):
                 for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
@@ -287,6 +295,6 @@ class Worker:
                     judged = judge_times(self.case, self.network, ceilings, nonzero, timed)
                     if not any(phase.reason for phase in judged.values()):
                         break
-            rates = ceilings.as_dict()
-            summary = {"flops_per_s": max(ceilings.products.values(), default=None), "bytes_per_s": max(ceilings.copies.values())}
-        self.emit({"part": "ceilings", **summary, "rates": rates, "nonzero": nonzero})
+            flops, copied = max(ceilings.products.values(), default=None), max(ceilings.copies.values())
+            found = {"rates": ceilings.as_dict(), "flops_per_s": flops, "bytes_per_s": copied}
+        self.emit({"part": "ceilings", **found, "nonzero": nonzero})

@@ -69,6 +69,9 @@ def test_rates_go_through_a_file():
     rates = Ceilings({MIB: 9e9, 8 * KIB: 2e10}, {"fp32": 3e10})
     assert rates.as_dict() == {"copy_bytes_per_s": {"1048576": 9e9, "8192": 2e10}, "matmul_flops_per_s": {"fp32": 3e10}}
     assert Ceilings.from_dict(rates.as_dict()) == rates
+    cold = Ceilings(rates.copies, rates.products, {MIB: 3e9})
+    assert Ceilings.from_dict(cold.as_dict()) == cold != rates
+    assert cold.bytes(MIB) == rates.bytes(MIB), "a floor rests on what a cache may give"
 
 
 @pytest.mark.parametrize(("device", "allowed"), [("cpu", 0.5), ("cuda", 0.9), ("cuda:1", 0.9)])

@@ -29,13 +29,13 @@ class Program:
     """Prepares for `prepared` seconds, enqueues for a third of `call` seconds, and writes down what is asked of it."""
 
     device_clock = "process"
-    timer = None
+    queue = None
 
     def __init__(self, call=3e-3, prepared=1e-3):
         self.clock, self.log, self.seconds, self.prepared = Clock(), [], call, prepared
 
-    def device_timer(self):
-        return self.timer
+    def device_queue(self):
+        return self.queue
 
     def prepare(self, index):
         self.clock.now += self.prepared
@@ -174,7 +174,7 @@ def calls_of(wall):
 
 
 def test_a_slot_is_summed_up_by_its_median_and_quartiles():
-    summary = calls_of([5e-3, 1e-3, 2e-3, 3e-3, 4e-3]).summary()
+    summary = calls_of([5e-3, 1e-3, 2e-3, 3e-3, 4e-3]).summary("process")
     assert summary["samples"] == [5e-3, 1e-3, 2e-3, 3e-3, 4e-3], "in their order"
     assert {name: summary[name] for name in ("began", "calls", "wall", "low", "high", "enqueue", "device")} == {
         "began": 7.123457, "calls": 5, "wall": 3e-3, "low": 2e-3, "high": 4e-3, "enqueue": 1.5e-3, "device": 2.7e-3,
@@ -183,36 +183,41 @@ def test_a_slot_is_summed_up_by_its_median_and_quartiles():
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=500))
 def test_a_summary_lies_within_its_calls(wall):
-    summary = calls_of(wall).summary()
+    summary = calls_of(wall).summary("process")
     assert min(wall) - 1e-9 <= summary["low"] <= summary["wall"] <= summary["high"] <= max(wall) + 1e-9
     assert summary["calls"] == len(wall) and len(summary["samples"]) == min(len(wall), MOST_SAMPLES)
     assert {summary["samples"][0], summary["samples"][-1]} == {round(wall[0], 9), round(wall[-1], 9)}
 
 
-class Timer:
-    """A device's own clock: only read after the wait."""
+class Queue:
+    """A device's own marks: only read after the wait."""
 
     def __init__(self, log):
         self.log = log
 
-    def start(self):
-        self.log.append("start")
+    def mark(self):
+        self.log.append("mark")
 
-    def stop(self):
-        self.log.append("stop")
-
-    def seconds(self):
+    def seconds(self, first, last):
         self.log.append("seconds")
         return 7.0
 
 
-def test_a_device_timer_surrounds_the_call_and_is_read_after_the_wait():
+def test_marks_of_the_device_surround_the_call_and_are_read_after_the_wait():
     program = Program()
-    program.timer = Timer(program.log)
+    program.queue = Queue(program.log)
     calls = sampler(program, typical=1.0).slot(after(program, 0.0))
-    assert program.log[:6] == [("prepare", 0), "start", ("call", 0), "stop", ("wait", 0), "seconds"]
+    assert program.log[:6] == [("prepare", 0), "mark", ("call", 0), "mark", ("wait", 0), "seconds"]
     assert set(calls.device) == {7.0}
-    assert warnings_of("events", calls) == ["W-SYNC: device time exceeds wall time: the device was not waited for"]
+    assert calls.summary("events")["device"] is None, "with the host's time in it, it is no time of the device"
+
+
+@pytest.mark.parametrize(("unwaited", "warned"), [(0, False), (1, False), (5, False), (6, True), (100, True)])
+def test_who_is_not_waited_for_is_warned_of_and_a_clock_that_is_delayed_now_and_then_is_not(unwaited, warned):
+    """One of two clocks may stop while another program has the core."""
+    calls = Calls(wall=[1e-3] * 100, device=[2e-3] * unwaited + [0.9e-3] * (100 - unwaited))
+    words = ["W-SYNC: device time exceeds wall time: the device was not waited for"] * warned
+    assert warnings_of("events", calls) == words
     assert warnings_of("process", calls) == []
 
 

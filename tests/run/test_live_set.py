@@ -169,3 +169,30 @@ def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
         "its worker gave an answer that makes no sense"
     ]
     assert len(passes_of(member, "step")) == 10
+
+
+def test_times_of_the_device_are_asked_for_behind_every_slot_on_a_gpu_and_nowhere_else():
+    told = {"device": 3e-6, "device_warm": None}
+    live = live_set(Worker("gpu", device=told), Worker("cpu"))
+    live.time_passes(Random(1))
+    gpu, cpu = live.members
+    assert [{name: slot.get(name) for name in told} for slot in gpu.timing["step"]["slots"]] == [told] * 10
+    assert all("device_warm" not in slot for slot in cpu.timing["step"]["slots"])
+    assert not any("device" in order for order in cpu.worker.log)
+    for before, order in zip(gpu.worker.log, gpu.worker.log[1:], strict=False):
+        assert ("device" not in order) or (before["phase"] == order["phase"] and "burst" not in before)
+
+
+def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():
+    live = live_set(Worker(device={}))
+    live.time_passes(Random(1))
+    assert len(passes_of(live.members[0], "step")) == 10
+    assert {event["status"] for event in live.members[0].judged} == {"ok"}
+
+
+@pytest.mark.parametrize("junk", [3, {"device": "fast"}, {"device": -1.0}, {"device": float("nan")}, {"warm": 1.0}])
+def test_times_of_the_device_that_make_no_sense_end_their_phase(junk):
+    live = live_set(Worker(device=junk, phases=("step",)))
+    live.time_passes(Random(1))
+    (event,) = live.members[0].judged
+    assert event["reason"] == "its worker gave an answer that makes no sense"

@@ -40,6 +40,8 @@ class Worker:
     log: list = field(default_factory=list)
     stops: list = field(default_factory=list)
     slots: int = 0
+    device: object = None
+    """Of a worker on a GPU: what it answers when it is asked for times of the device."""
     ended: bool = False
     timed_out: bool = False
     seconds_left: float = 1e9
@@ -50,7 +52,12 @@ class Worker:
 
     @property
     def ready(self):
-        facts = {"device_clock": "process", "warm_up_calls": 3, "seconds": self.step, "period": self.step}
+        facts = {
+            "device_clock": "process" if self.device is None else "events",
+            "warm_up_calls": 3,
+            "seconds": self.step,
+            "period": self.step,
+        }
         return {name: facts for name in self.phases}
 
     def order(self, order, stop_after=None):
@@ -67,6 +74,8 @@ class Worker:
             return {"recheck": {}}
         if "burst" in order:
             return {"took": 1e9 * self.honest}
+        if "device" in order:
+            return {"device": self.device}
         self.slots += 1
         if self.slots == self.dies_in:
             return None

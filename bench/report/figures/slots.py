@@ -78,6 +78,7 @@ def _device(entry: Entry) -> list[dict[str, Any]]:
         {"block": record.block + 1, "at": short(slot.began - block[0].began), "value": short(slot.device)}
         for record, block in _timed(entry)
         for slot in block
+        if slot.device is not None
     ]
 
 
