@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,29 @@ def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
-    """`given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. Written over `buffer`, an earlier result, where
-    the framework's arrays can be written to. Raises TypeError for any other array.
+    """`given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. Written over `buffer`, which is like
+    `given`, and nothing beside it, so that caches hold the arrays of a timed call. JAX hands out a new array in the old one's
+    memory. Raises TypeError for any other array.
 
     >>> rolled(np.arange(5), 2)
     array([3, 4, 0, 1, 2])
     """
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
-    by, axes = shifts(turn, tuple(given.shape)), tuple(range(len(given.shape)))
+    by = shifts(turn, tuple(given.shape))
     if jax and isinstance(given, jax.Array):
-        return _roll_of_jax()(given, by).block_until_ready()
+        return _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by).block_until_ready()
     if torch and isinstance(given, torch.Tensor):
-        result = given.roll(by, axes)
-        return result if buffer is None else buffer.copy_(result)
-    if not isinstance(given, np.ndarray):
+        buffer = torch.empty_like(given) if buffer is None else buffer
+    elif isinstance(given, np.ndarray):
+        buffer = np.empty_like(given) if buffer is None else buffer
+    else:
         raise TypeError(f"an input on the device must be an array of NumPy, torch or JAX, not a {type(given).__name__}")
-    if buffer is None:
-        return np.roll(given, by, axes)
-    buffer[...] = np.roll(given, by, axes)
+    pieces = [
+        ((slice(shift, None), slice(size - shift)), (slice(shift), slice(size - shift, None)))
+        for shift, size in zip(by, given.shape, strict=True)
+    ]
+    for piece in product(*pieces):
+        buffer[tuple(to for to, _ in piece)] = given[tuple(start for _, start in piece)]
     return buffer
 
 
@@ -47,4 +53,7 @@ def _roll_of_jax() -> Any:
     """Compiled once for a shape, whatever the shifts."""
     import jax
 
-    return jax.jit(lambda array, by: jax.numpy.roll(array, by, tuple(range(array.ndim))))
+    def roll(buffer: Any, array: Any, by: tuple[int, ...]) -> Any:
+        return jax.numpy.roll(array, by, tuple(range(array.ndim)))
+
+    return jax.jit(roll, donate_argnums=0, keep_unused=True)

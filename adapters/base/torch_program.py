@@ -73,7 +73,7 @@ class TorchProgram(Program):
         shapes = (shape for own in self.shapes.values() for shape in own.values())
         with torch.no_grad():
             for leaf, loaded, shape in zip(self.leaves, self.loaded, shapes, strict=True):
-                leaf.copy_(rolled(loaded.reshape(shape), turn).reshape(leaf.shape))
+                rolled(loaded.reshape(shape), turn, leaf.view(shape))
         for norm in self.network.norms().values():
             norm.reset_running_stats()
 
