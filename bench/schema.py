@@ -195,7 +195,7 @@ class Environment(TypedDict):
 
 class Gpu(TypedDict):
     name: Text
-    memory_bytes: Bytes
+    memory_bytes: Bytes | None
     driver: Text
 
 

@@ -169,8 +169,8 @@ class MemoryProbe(Protocol):
     def reset(self) -> None: ...
     def in_use(self) -> int: ...
 
-    def peak(self) -> tuple[int, int, int]:
-        """(bytes in use at reset, most bytes in use since, most bytes held by the allocator)."""
+    def peak(self) -> tuple[int, int, int | None]:
+        """(bytes in use at reset, most bytes in use since, most bytes held by the allocator or None)."""
 
 
 class Program(ReadByHarness, Protocol):

@@ -39,6 +39,7 @@ class JaxProgram(Program):
         self.parameters: dict[str, Own] = {}
         self.running = self.at_rest = dict[str, Own]()
         self.compiling = XlaClock()
+        self.ran, self.given = "", dict[str, Any]()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
@@ -124,9 +125,21 @@ class JaxProgram(Program):
     # -- calls -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Value) -> JaxResult:
-        with self.compiling:
-            borders, value, self.running, residuals = self._forward(self.parameters, self.running, x)
+        borders, value, self.running, residuals = self._run("_forward", self.parameters, self.running, x)
         return self._result(x, borders, value, residuals=residuals)
+
+    def _run(self, name: str, *given: Any) -> Any:
+        """Call a compiled function, and remember which it was and what its arguments look like."""
+        self.ran = name
+        if name not in self.given:
+            self.given[name] = jax.tree_util.tree_map(_shape_of, given)
+        with self.compiling:
+            return getattr(self, name)(*given)
+
+    def allocated(self) -> int:
+        """Bytes that XLA's plan of the function called last allocates: its results, and what it needs besides."""
+        plan = getattr(self, self.ran).lower(*self.given[self.ran]).compile().memory_analysis()
+        return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
 
     def _result(self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any) -> JaxResult:
         """JAX sorts the keys of what it returns."""
@@ -135,18 +148,15 @@ class JaxProgram(Program):
         return JaxResult(x=x, borders=in_order, output=output, value=value, running=self.running, **more)
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
-        with self.compiling:
-            known = (self.parameters, result.x, result.borders, result.value)
-            gradients, *by_input = self._backward(known, result.residuals, upstream)
+        known = (self.parameters, result.x, result.borders, result.value)
+        gradients, *by_input = self._run("_backward", known, result.residuals, upstream)
         return replace(result, gradients=gradients, input_gradient=by_input[0] if by_input else None)
 
     def inference(self, x: Value) -> JaxResult:
-        with self.compiling:
-            return self._result(x, *self._inference(self.parameters, self.running, x))
+        return self._result(x, *self._run("_inference", self.parameters, self.running, x))
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
-        with self.compiling:
-            answer = self._step(self.parameters, self.running, x, upstream, self.rates)
+        answer = self._run("_step", self.parameters, self.running, x, upstream, self.rates)
         borders, value, self.running, self.parameters, by_input = answer
         return self._result(x, borders, value, updated=self.parameters, input_gradient=by_input[0] if by_input else None)
 
@@ -180,7 +190,7 @@ class JaxProgram(Program):
         return lambda: duplicate(source)
 
     def memory_probe(self) -> MemoryProbe | None:
-        return JaxMemory(self.device) if self.device.platform == "gpu" else None
+        return JaxMemory(self) if self.device.platform == "gpu" else None
 
 
 class XlaClock:
@@ -202,23 +212,25 @@ class XlaClock:
 
 
 class JaxMemory:
-    """XLA's own counters; the peak cannot be reset (jax#8096)."""
+    """What is in use by XLA's counter, and at the peak by its plan of the call: the counter's peak is that of the process, in
+    which a phase would show what those before it took (jax#8096)."""
 
-    meaning = "XLA allocated"
+    meaning = "XLA planned"
 
-    def __init__(self, device: Any) -> None:
-        self.device = device
+    def __init__(self, program: JaxProgram) -> None:
+        self.program, self.plans = program, dict[str, int]()
 
     def reset(self) -> None:
         self.before = self.in_use()
 
     def in_use(self) -> int:
-        return int(self.device.memory_stats()["bytes_in_use"])
+        return int(self.program.device.memory_stats()["bytes_in_use"])
 
-    def peak(self) -> tuple[int, int, int]:
-        """(bytes in use at reset, most bytes in use since the start, most bytes reserved since the start)."""
-        stats = self.device.memory_stats()
-        return self.before, stats["peak_bytes_in_use"], stats.get("peak_bytes_reserved", stats["peak_bytes_in_use"])
+    def peak(self) -> tuple[int, int, None]:
+        """(Bytes in use at reset, most bytes in use by the call since, None: what XLA reserves is for the whole process)."""
+        if (ran := self.program.ran) not in self.plans:
+            self.plans[ran] = self.program.allocated()
+        return self.before, self.before + self.plans[ran], None
 
 
 def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
@@ -232,6 +244,10 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
         for value in equation.params.values():
             if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
                 yield from _carried_dtypes(inner)
+
+
+def _shape_of(array: Any) -> Any:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
 
 
 def _device(name: str) -> Any:

@@ -110,6 +110,9 @@ class TorchAdapter(Adapter):
         # "highest" keeps fp32 products in fp32 on every backend; "high" allows TF32 on CUDA.
         torch.set_float32_matmul_precision("high" if case.precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = case.precision == "tf32"
+        # torch's default, stated: parts of a product of short formats may be added up in the short format.
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
 
     def refuses(self, case: Case, network: Network) -> str | None:
         if reason := super().refuses(case, network):

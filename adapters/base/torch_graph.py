@@ -65,6 +65,11 @@ class GraphProgram(TorchProgram):
         super().memory_probe()
         return GraphMemory(self)
 
+    def facts(self, result: TorchResult) -> dict[str, Any]:
+        found = super().facts(result)
+        copied = "copies its input and its upstream gradient into the memory of its graph, and that is timed too"
+        return found | {"warnings": [*found["warnings"], copied]}
+
     def _run_forward(self) -> TorchResult:
         return super().forward(self.inputs["x"])
 

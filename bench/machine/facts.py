@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 
 from ..cores import usable_cores
+from .nvml import answer, device_count, handle_of
 
 
 def machine_facts() -> dict[str, Any]:
@@ -68,25 +69,20 @@ def _cpu_model() -> str:
 
 
 def _gpus() -> list[dict[str, Any]]:
-    """Name, memory in bytes and driver of each NVIDIA GPU, as the driver says; empty without a driver."""
+    """Name, memory in bytes and driver of each NVIDIA GPU, as the driver says; empty without a driver. What it refuses to tell
+    is None or empty."""
     import pynvml
 
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        return [
-            {
-                "name": pynvml.nvmlDeviceGetName(handle),
-                "memory_bytes": pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-                "driver": pynvml.nvmlSystemGetDriverVersion(),
-            }
-            for handle in handles
-        ]
-    finally:
-        pynvml.nvmlShutdown()
+    memory = pynvml.nvmlDeviceGetMemoryInfo
+    return [
+        {
+            "name": answer(lambda: pynvml.nvmlDeviceGetName(handle)) or "NVIDIA GPU",  # noqa: B023, asked at once
+            "memory_bytes": answer(lambda: memory(handle).total),  # noqa: B023
+            "driver": answer(pynvml.nvmlSystemGetDriverVersion) or "",
+        }
+        for handle in map(handle_of, range(device_count()))
+        if handle is not None
+    ]
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import reduce
 from operator import or_
 from typing import Any, Self
@@ -11,6 +10,7 @@ from typing import Any, Self
 import psutil
 
 from .disturbance import Busy
+from .nvml import answer, handle_of
 
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
@@ -81,8 +81,7 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     """A function that reads clocks, temperature, power, used memory and throttle reasons of an NVIDIA device."""
     import pynvml
 
-    pynvml.nvmlInit()
-    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    handle = handle_of(index)
     questions: dict[str, Callable[[], float]] = {
         "mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
         "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
@@ -93,11 +92,8 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     }
 
     def read() -> dict[str, float]:
-        reading = {}
-        for name, ask in questions.items():
-            with suppress(pynvml.NVMLError):  # not every device answers every question
-                reading[name] = ask()
-        return reading
+        told = {name: answer(ask) for name, ask in questions.items()} if handle is not None else {}
+        return {name: value for name, value in told.items() if value is not None}
 
     return read
 

@@ -1,6 +1,10 @@
 """How much memory is left for one more worker."""
 
+from math import nan
+
 import psutil
+
+from .nvml import answer, handle_of
 
 MOST_OF_HOST, MOST_OF_GPU = 0.5, 0.8
 """Shares of the memory that was free, or of a GPU's, that workers which are alive together may fill."""
@@ -26,11 +30,13 @@ class Room:
 
 
 def _free(device: str) -> float:
-    """Bytes that are free in main memory, or on the GPU `cuda` or `cuda:1`."""
+    """Bytes that are free in main memory, or on the GPU `cuda` or `cuda:1`; NaN, with which there is no room for one more, where
+    its driver does not tell."""
     kind, _, index = device.partition(":")
     if kind == "cpu":
         return float(psutil.virtual_memory().available)
     import pynvml
 
-    pynvml.nvmlInit()
-    return float(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(int(index or 0))).free)
+    handle = handle_of(int(index or 0))
+    free = answer(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).free) if handle is not None else None
+    return nan if free is None else float(free)
