@@ -33,17 +33,24 @@ class CudaProgram:
         return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(self.path)
 
 
+PROBE = 'extern "C" __global__ void probe() {}\n'
+
+
 @lru_cache(maxsize=1)
 def unavailable() -> str | None:
-    """Why CUDA kernels cannot be compiled here, in words for the user; None if they can."""
+    """Why CUDA kernels cannot be compiled and launched here, in words for the user; None if a small one could be compiled."""
+    advice = "pip install --upgrade cuda-core cuda-bindings nvidia-cuda-nvrtc"
     try:
-        import cuda.core  # noqa: F401
+        from cuda.core import Device, LaunchConfig, ObjectCode, Stream, launch  # noqa: F401
 
-        version()
-    except ImportError as error:
-        return f"{error.name} is not installed: pip install cuda-core cuda-bindings nvidia-cuda-nvrtc"
-    except RuntimeError as error:
-        return f"NVRTC does not load: {str(error).splitlines()[0]}"
+        version(), Stream.from_handle, ObjectCode.from_cubin
+        compile_source(PROBE, "sm_80")
+    except ModuleNotFoundError as error:
+        return f"{error.name} is not installed: {advice}"
+    except (ImportError, AttributeError) as error:
+        return f"cuda-core is another version than this needs ({error}): {advice}"
+    except Exception as error:  # of cuda-core's many kinds
+        return f"NVRTC does not compile: {(str(error) or repr(error)).splitlines()[0]}"
     return None
 
 
@@ -83,23 +90,27 @@ def kernel(program: CudaProgram, device: int):
     return ObjectCode.from_cubin(cubin).get_kernel(program.kernel)
 
 
-class TorchStream:
-    """torch's current stream of a device, with the protocol by which cuda-core takes foreign streams."""
+@lru_cache(maxsize=1024)
+def stream(device: int, handle: int):
+    """torch's stream of this handle as cuda-core takes it. Making one takes longer than a launch. Each device has a stream 0."""
+    from cuda.core import Stream
 
-    def __init__(self, device: int):
-        self.address = torch.cuda.current_stream(device).cuda_stream
+    return Stream.from_handle(handle)
 
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.address
+
+@lru_cache(maxsize=1024)
+def configuration(grid: int, block: int):
+    from cuda.core import LaunchConfig
+
+    return LaunchConfig(grid=grid, block=block)
 
 
 def launch(work) -> None:
     """Enqueue a `CudaLaunch` of lif/cuda/launch.py on torch's current stream."""
-    from cuda.core import Device, LaunchConfig
-    from cuda.core import launch as enqueue
+    import cuda.core as driver
 
     index = work.device.index
     with torch.cuda.device(index):
-        Device(index).set_current()  # autograd's threads may not have a context yet
-        config = LaunchConfig(grid=work.grid, block=work.block)
-        enqueue(TorchStream(index), config, kernel(work.program, index), *work.arguments)
+        driver.Device(index).set_current()  # autograd's threads may not have a context yet
+        current = stream(index, torch.cuda.current_stream(index).cuda_stream)
+        driver.launch(current, configuration(work.grid, work.block), kernel(work.program, index), *work.arguments)

@@ -21,17 +21,22 @@ def launch(work) -> None:
     library(work.program)(work)
 
 
+def build(program, folder, extra: tuple[str, ...] = CONTRACTION_OFF) -> Path:
+    """The library of a program in `folder`, whose function `launch(grid, block, addresses of arguments)` runs its kernel."""
+    path = Path(folder, "kernel.cpp")
+    path.write_text(f'#include "cuda_shim.h"\n{program.source()}\nEMULATE({program.kernel})\n')
+    built = path.with_suffix(".so")
+    command = [COMPILER, *OPTIONS, *extra, "-I", Path(__file__).parent, path, "-o", built]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr[:4000]
+    return built
+
+
 @cache
 def library(program, extra: tuple[str, ...] = CONTRACTION_OFF):
     """A function that runs a `CudaLaunch` of `program`, compiled by g++ with `extra` options."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cpp")
-        path.write_text(f'#include "cuda_shim.h"\n{program.source()}\nEMULATE({program.kernel})\n')
-        built = path.with_suffix(".so")
-        command = [COMPILER, *OPTIONS, *extra, "-I", Path(__file__).parent, path, "-o", built]
-        finished = subprocess.run(command, capture_output=True, text=True)
-        assert finished.returncode == 0, finished.stderr[:4000]
-        loaded = ctypes.CDLL(str(built))
+        loaded = ctypes.CDLL(str(build(program, folder, extra)))
     loaded.parameters.restype = ctypes.c_char_p
     kinds = loaded.parameters().decode()
 

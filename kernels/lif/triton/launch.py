@@ -2,7 +2,12 @@
 
 import contextlib
 import math
+import os
+import shutil
+import subprocess
+import sysconfig
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -30,10 +35,25 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     if dtype not in DTYPES:
         return "it computes in float32, from float32, float16 or bfloat16"
     if device.type == "cuda":
-        return None
+        return no_launcher()
     if device.type != "cpu":
         return "it needs a CUDA device"
     return None if INTERPRETED else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+
+
+@lru_cache(maxsize=1)
+def no_launcher() -> str | None:
+    """Why the launcher of kernels, which Triton compiles from C at the first launch, cannot be compiled here; None if it can."""
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return "Triton's launcher is written in C, and there is no C compiler (gcc or clang in PATH; set CC)"
+    command = [compiler, "-fsyntax-only", "-x", "c", "-I", sysconfig.get_paths()["include"], "-"]
+    try:
+        done = subprocess.run(command, input="#include <Python.h>\n", capture_output=True, text=True)
+    except OSError as error:
+        return f"Triton's launcher does not compile: {error}"
+    errors = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
+    return f"Triton's launcher does not compile: {errors[0]}" if done.returncode else None
 
 
 @dataclass(frozen=True)
