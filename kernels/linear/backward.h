@@ -157,9 +157,9 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
             const bool begin = row + most >= rows && part == blocks - 1 && !plane;
             if (tables) {
               add_by_tables(words_of(block, 0), words_of(block, 1), n.inputs, mine.table, (float)(1 << plane), begin, sums,
-                            mine.partial, [](int64_t) {});
+                            mine.partial, [](int64_t, int64_t) {});
             } else {
-              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums, [](int64_t) {});
+              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums, [](int64_t, int64_t) {});
             }
           }
         }

@@ -59,7 +59,7 @@ struct Finish {
   const Numbers& n;
   const ForwardArrays& arrays;
   int64_t column, count, of_batch, ones = 0;
-  bool past, past_v;
+  bool past;
   float* state;
   alignas(64) float bias[BLOCK] = {};
 
@@ -70,38 +70,55 @@ struct Finish {
         count(smaller(BLOCK, n.outputs - column)),
         of_batch(row % n.batch),
         past(n.rows() * n.outputs * (int64_t)sizeof(LINEAR_SPIKE) > LARGE),
-        past_v(false),
         state(state) {
     if (arrays.bias) memcpy(bias, arrays.bias + column, count * 4);
   }
 
-  __attribute__((always_inline)) void row(int64_t r, const float* __restrict sum) {
-    LINEAR_SPIKE* s_to = arrays.spikes + r * n.outputs + column;
+  // Rows from `row` on, whose sums lie one after the other.
+  __attribute__((noinline)) void rows(int64_t row, int64_t rows, const float* sums) {
+    count == BLOCK ? finish(row, rows, sums, BLOCK) : finish(row, rows, sums, count);
+  }
+
+  __attribute__((always_inline)) void finish(int64_t row, int64_t rows, const float* __restrict sum, int64_t count) {
+    const int64_t outputs = n.outputs, batch = n.batch;
+    const bool past = this->past;
+    LINEAR_SPIKE* s_to = arrays.spikes + row * outputs + column;
 #if LINEAR_NEURON
-    alignas(64) float s_buffer[BLOCK], v_buffer[BLOCK];
+    alignas(64) float s_buffer[BLOCK], v_buffer[BLOCK], shift[BLOCK];
+    memcpy(shift, bias, sizeof shift);
     const LifNeuron neuron = n.neuron;
-    float* v_to = arrays.potentials ? arrays.potentials + r * n.outputs + column : v_buffer;
-    float* __restrict s = place_block(s_to, s_buffer, count, past);
-    float* __restrict v = place_block(v_to, v_buffer, count, past_v);
-    float* __restrict p = state + of_batch * BLOCK;
-    if (++of_batch == n.batch) of_batch = 0;
+    float* v_to = arrays.potentials ? arrays.potentials + row * outputs + column : nullptr;
+    uint64_t* word = arrays.next ? (uint64_t*)arrays.next + 1 + column / WORD * n.rows() + row : nullptr;
+    const bool ahead = v_to && n.rows() * outputs * (int64_t)sizeof(float) > LARGE;  // fetch the next run's lines: they are far
+    int64_t item = of_batch, found = 0;
+    for (const float* end = sum + rows * BLOCK; sum < end; sum += BLOCK, s_to += outputs) {
+      float* __restrict s = place_block(s_to, s_buffer, count, past);
+      float* __restrict v = v_to ? place_block(v_to, v_buffer, count, false) : v_buffer;
+      float* __restrict p = state + item * BLOCK;
+      if (++item == batch) item = 0;
+      if (ahead)
+        for (int64_t j = 0; j < BLOCK; j += 16) __builtin_prefetch(v_to + RUN * outputs + j, 1);
 #pragma omp simd
-    for (int64_t j = 0; j < BLOCK; ++j) {
-      const float potential = lif_integrate(neuron, p[j], sum[j] + bias[j]), spike = lif_spike(neuron, potential);
-      p[j] = lif_reset(neuron, potential, spike);
-      s[j] = spike;
-      v[j] = potential;
+      for (int64_t j = 0; j < BLOCK; ++j) {
+        const float potential = lif_integrate(neuron, p[j], sum[j] + shift[j]), spike = lif_spike(neuron, potential);
+        p[j] = lif_reset(neuron, potential, spike);
+        s[j] = spike;
+        v[j] = potential;
+      }
+      if (word) {
+        bool strange = false;
+        *word = ones_of(s, &strange);
+        found += __builtin_popcountll(*word++);
+      }
+      put_block(s_to, s, count, past);
+      if (!v_to) continue;
+      put_block(v_to, v, count, false);
+      v_to += outputs;
     }
-    if (arrays.next) {
-      bool strange = false;
-      uint64_t* const word = (uint64_t*)arrays.next + 1 + column / WORD * n.rows() + r;
-      *word = ones_of(s, &strange);
-      ones += __builtin_popcountll(*word);
-    }
-    put_block(s_to, s, count, past);
-    if (arrays.potentials) put_block(v_to, v, count, past_v);
+    of_batch = item;
+    ones += found;
 #else
-    put_block(s_to, sum, count, past);
+    for (int64_t i = 0; i < rows; ++i, s_to += outputs) put_block(s_to, sum + i * BLOCK, count, past);
 #endif
   }
 };
@@ -156,8 +173,8 @@ extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* a
         Finish finish(n, arrays, out, row, state);
         for (int64_t block = 0; block < selected; ++block) {
           const bool last = block == selected - 1;
-          const auto then = [&](int64_t item) __attribute__((always_inline)) {
-            if (last) finish.row(row + item, sums + item * BLOCK);
+          const auto then = [&](int64_t from, int64_t to) {
+            if (last) finish.rows(row + from, to - from, sums + from * BLOCK);
           };
           const int64_t plane = block / of_plane, first = block % of_plane * SELECTED;
           const LINEAR_WEIGHT* from = arrays.weight + out * BLOCK * n.inputs + first;

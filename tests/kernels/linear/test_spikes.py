@@ -58,6 +58,13 @@ def test_long_times_in_chunks(rate, counts):
     check(problem.layer(), problem.input(), problem.upstream())
 
 
+@pytest.mark.parametrize("neurons", [64, 67])
+def test_results_larger_than_caches(neurons):
+    """Spikes go past the caches, and the potentials' lines are fetched ahead of their run, also behind the last one."""
+    problem = Problem(steps=90, batch=97, inputs=33, neurons=neurons)
+    check(problem.layer(), problem.input(), problem.upstream())
+
+
 def test_chunks_begin_within_a_step():
     problem = Problem(steps=2, batch=701, inputs=70, neurons=70)
     check(problem.layer(), problem.input(), problem.upstream())
@@ -209,7 +216,8 @@ FAULTS = {
     "a table has a wrong sum": ("sums[(1 << i) + j] = sums[j] + row;", "sums[(1 << i) + j] = row;", 0.6),
     "the state is not carried on": ("p[j] = neuron.decay * error;", "", 0.1),
     "the second chunk of time begins anew": ("const bool begin = row + most >= rows &&", "const bool begin =", 0.1),
-    "the bias is left out": ("sum[j] + bias[j]", "sum[j]", 0.1),
+    "the bias is left out": ("sum[j] + shift[j]", "sum[j]", 0.1),
+    "a run of rows reads the sums of the first": ("to - from, sums + from * BLOCK", "to - from, sums", 0.1),
 }
 
 
