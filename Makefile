@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives test test-all test-slow-in-ci fuzz kills types lint setup clean
+.PHONY: quickstart coverage natives test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -55,6 +55,10 @@ test-all: $(VENV)/.kernels
 SLOW_IN_CI := tests/worker tests/adapters/base tests/compile tests/kernels
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) -m slow $(SLOW_IN_CI)
+
+# What needs a GPU; skipped where there is none.
+test-gpu: $(VENV)/.kernels
+	$(BIN)/python -m pytest tests/gpu
 
 # Ten thousand hostile configs, records, events and command lines each, or a part of them.
 SEED ?= 1
