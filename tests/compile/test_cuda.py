@@ -1,5 +1,6 @@
 """The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200, read from its disassembly."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -58,20 +59,33 @@ FEW, MANY = 8192, 65536
 """Sequences at 16 x 512 and 16 x 4096 neurons."""
 
 VARIANTS = {
-    # name: (program, loads in flight, registers at most, bits of the widest load)
-    "forward float32 few": (lambda: forward_program(FEW), 64, 176, 32),
-    "forward float32 many": (lambda: forward_program(MANY), 16, 168, 128),
-    "forward bfloat16 many": (lambda: forward_program(MANY, torch.bfloat16), 32, 168, 64),
-    "forward bits": (lambda: forward_program(MANY, bits=True), 16, 168, 128),
-    "backward float32 few": (lambda: backward_program(FEW), 64, 168, 32),
-    "backward float32 many": (lambda: backward_program(MANY), 24, 168, 32),
-    "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 24, 208, 32),
-    "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 248, 32),
-    "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 24, 248, 32),
-    "backward float32 few, split, hard": (lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True), 64, 255, 32),
-    "backward float32 many, split, hard": (lambda: backward_program(MANY, spec=NeuronSpec("hard"), parts=True), 24, 255, 32),
-    "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 24, 255, 32),
+    # name: (program, loads in flight, registers at most, bits of the widest load, instructions for each element at most)
+    "forward float32 few": (lambda: forward_program(FEW), 64, 176, 32, 14.5),
+    "forward float32 many": (lambda: forward_program(MANY), 16, 168, 128, 11),
+    "forward bfloat16 many": (lambda: forward_program(MANY, torch.bfloat16), 32, 168, 64, 11.5),
+    "forward bits": (lambda: forward_program(MANY, bits=True), 16, 168, 128, 11),
+    "backward float32 few": (lambda: backward_program(FEW), 64, 152, 32, 23.5),
+    "backward float32 many": (lambda: backward_program(MANY), 40, 96, 32, 23.5),
+    "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 40, 144, 32, 24.5),
+    "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 152, 32, 47.5),
+    "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 30, 128, 32, 47.5),
+    "backward float32 few, split, hard": (lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True), 64, 176, 32, 47.5),
+    "backward float32 many, split, hard": (
+        lambda: backward_program(MANY, spec=NeuronSpec("hard"), parts=True),
+        40,
+        144,
+        32,
+        47.5,
+    ),
+    "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 72, 176, 32, 39),
 }
+
+
+def variant_of(name: str) -> tuple[nvrtc.CudaProgram, tuple[float, ...]]:
+    """A variant's program and the limits of `assert_fast`."""
+    make, *limits, per_element = VARIANTS[name]
+    program = make()
+    return program, (*limits, per_element * elements(program))
 
 
 def read(cubin: bytes, folder: Path) -> tuple[list[sass.Instruction], sass.Usage]:
@@ -81,14 +95,22 @@ def read(cubin: bytes, folder: Path) -> tuple[list[sass.Instruction], sass.Usage
     return sass.parse(sass.disassemble(path)), usage
 
 
-def assert_fast(cubin: bytes, folder: Path, in_flight: int = 8, registers: int = 255, widest: int = 0) -> None:
-    """Loads run ahead, nothing is spilled, and products and sums are rounded one by one."""
+def elements(program: nvrtc.CudaProgram) -> int:
+    """Elements that a thread computes in one turn of the time loop."""
+    macros = dict(program.macros)
+    return macros.get("LIF_DEPTH", CHECKPOINT_STEPS) * macros["LIF_WIDTH"]
+
+
+def assert_fast(cubin: bytes, folder: Path, in_flight=8, registers=255, widest=0, instructions=math.inf) -> None:
+    """Loads run ahead, nothing is spilled, products and sums are rounded one by one, and a turn of the time loop takes at most
+    so many `instructions`."""
     code, usage = read(cubin, folder)
     loop = sass.time_loop(code)
     assert sass.loads_in_flight(loop) >= in_flight
     assert not sass.uses_local_memory(code) and usage.local == usage.stack == 0
     assert usage.registers <= registers
     assert sass.widest_load(loop) >= widest
+    assert len(loop) <= instructions, "more instructions"
     assert "FFMA" not in {instruction.opcode for instruction in loop}, "contracted"
     assert "CALL" not in {instruction.opcode for instruction in loop}, "slow paths keep steps from overlapping"
 
@@ -97,17 +119,17 @@ def assert_fast(cubin: bytes, folder: Path, in_flight: int = 8, registers: int =
 @needs_disassembler
 @pytest.mark.parametrize("variant", representatives(VARIANTS, quick=(1, 3, 4, 8, 11)))
 def test_what_nvrtc_makes(variant, tmp_path):
-    program, *limits = VARIANTS[variant]
-    assert_fast(nvrtc.compile_source(program().source(), ARCHITECTURE), tmp_path, *limits)
+    program, limits = variant_of(variant)
+    assert_fast(nvrtc.compile_source(program.source(), ARCHITECTURE), tmp_path, *limits)
 
 
 @needs_nvcc
 @needs_disassembler
 @pytest.mark.parametrize("variant", representatives(["forward float32 many", "backward float32 many"], quick=(0,)))
 def test_what_nvcc_makes(variant, tmp_path):
-    program, *limits = VARIANTS[variant]
+    program, limits = variant_of(variant)
     source, cubin = tmp_path / "source.cu", tmp_path / "compiled.cubin"
-    source.write_text(program().source())
+    source.write_text(program.source())
     subprocess.run(["nvcc", "-std=c++17", "--fmad=false", "-cubin", f"-arch={ARCHITECTURE}", source, "-o", cubin], check=True)
     assert_fast(cubin.read_bytes(), tmp_path, *limits)
 
@@ -130,6 +152,17 @@ def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):
         assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE), tmp_path)
+
+
+@needs_nvrtc
+@needs_disassembler
+def test_strides_of_time_that_are_loaded_are_noticed(tmp_path):
+    """A planted fault: a stride that the compiler does not know, so that every address is computed in 64 bits."""
+    program, limits = variant_of("forward float32 few")
+    known = dict(program.macros)["currents_step"]
+    source = program.source().replace(f"#define currents_step {known}", "#define currents_step (size_last + groups)")
+    with pytest.raises(AssertionError, match=r"more instructions|registers"):
+        assert_fast(nvrtc.compile_source(source, ARCHITECTURE), tmp_path, *limits)
 
 
 @needs_nvrtc

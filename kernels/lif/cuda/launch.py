@@ -78,7 +78,7 @@ class LaunchPlan:
     grid: int
     block: int
     strides: tuple[tuple[int, ...], ...]
-    """Of each tensor that is present, in the kernel's order."""
+    """Over the dims beside time, of each tensor that is present, in the kernel's order."""
     numbers: tuple
     """The arguments after the tensors."""
 
@@ -172,10 +172,10 @@ class CudaCall:
     def backward_plan(self) -> LaunchPlan:
         item_bytes = [self.kinds[name].dtype.itemsize for name in ("currents", "grad_spikes", "grad_trace") if name in self.kinds]
         width, ahead = backward_shape(self.sequences, self.dense("currents", 2), item_bytes)
-        # 3 blocks where registers allow 384 threads on a processor: without this bound the compiler spills to fit more.
+        # 4 blocks of 128 threads on each of 132 processors are one wave of 65,536 sequences, and leave a thread 128 registers.
         few_values = len(item_bytes) <= 2 and self.kinds.keys().isdisjoint(("mix_error", "sum_by_current", "grad_parts"))
         light = width == 1 and few_values and block_size(self.groups(width)) == 128
-        macros = {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 3 if light else 1}
+        macros = {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 4 if light else 1}
         return self.plan("lif_backward", width, macros, strided="grad_parts")
 
     def dense(self, name: str, width: int) -> bool:
@@ -208,7 +208,9 @@ class CudaCall:
             dense = stepped and name != strided and width > 1 and self.dense(name, width)
             macros[f"LIF_{name.upper()}"] = DENSE if dense else STRIDED
             macros[f"LIF_TYPE_{name.upper()}"] = TYPES[kind.dtype]
-            strides.append(self.strides[name][0 if stepped else 1 :])
+            if stepped:
+                macros[f"{name}_step"] = f"{self.strides[name][0]}LL"
+            strides.append(self.strides[name][1:])
         numbers = (self.shape[0], groups, *self.sizes, *map(ctypes.c_float, neuron_numbers(self.spec)))
         program = nvrtc.CudaProgram(HERE / f"{kernel}.cu", tuple(macros.items()))
         return LaunchPlan(program, -(-groups // block), block, tuple(strides), numbers)

@@ -21,21 +21,21 @@
       into[j] = lif_load<access>(name##_at, name##_last, place);
 
 extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward(
-    LIF_IF(LIF_GRAD_SPIKES, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes), )
-    LIF_IF(LIF_GRAD_TRACE, LIF_STEPPED_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace), )
-    LIF_IF(LIF_GRAD_CURRENTS, LIF_STEPPED_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents), )
-    LIF_IF(LIF_GRAD_PARTS, LIF_STEPPED_TENSOR(LifBfloat, grad_parts), )
-    LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
-    LIF_IF(LIF_SCALE, LIF_INNER_TENSOR(const float, scale), )
-    LIF_IF(LIF_SHIFT, LIF_INNER_TENSOR(const float, shift), )
-    LIF_IF(LIF_GRAD_FINAL, LIF_INNER_TENSOR(const float, grad_final), )
-    LIF_IF(LIF_CENTER, LIF_INNER_TENSOR(const float, center), )
-    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_error), )
-    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_current), )
-    LIF_IF(LIF_MIX_ERROR, LIF_INNER_TENSOR(const float, mix_constant), )
-    LIF_IF(LIF_GRAD_STATE, LIF_INNER_TENSOR(float, grad_state), )
-    LIF_IF(LIF_SUM_ERROR, LIF_INNER_TENSOR(float, sum_error), )
-    LIF_IF(LIF_SUM_BY_CURRENT, LIF_INNER_TENSOR(float, sum_by_current), )
+    LIF_IF(LIF_GRAD_SPIKES, LIF_TENSOR(const LIF_TYPE_GRAD_SPIKES, grad_spikes), )
+    LIF_IF(LIF_GRAD_TRACE, LIF_TENSOR(const LIF_TYPE_GRAD_TRACE, grad_trace), )
+    LIF_IF(LIF_GRAD_CURRENTS, LIF_TENSOR(LIF_TYPE_GRAD_CURRENTS, grad_currents), )
+    LIF_IF(LIF_GRAD_PARTS, LIF_TENSOR(LifBfloat, grad_parts), )
+    LIF_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_TENSOR(const LIF_TYPE_CHECKPOINTS, checkpoints),
+    LIF_IF(LIF_SCALE, LIF_TENSOR(const float, scale), )
+    LIF_IF(LIF_SHIFT, LIF_TENSOR(const float, shift), )
+    LIF_IF(LIF_GRAD_FINAL, LIF_TENSOR(const float, grad_final), )
+    LIF_IF(LIF_CENTER, LIF_TENSOR(const float, center), )
+    LIF_IF(LIF_MIX_ERROR, LIF_TENSOR(const float, mix_error), )
+    LIF_IF(LIF_MIX_ERROR, LIF_TENSOR(const float, mix_current), )
+    LIF_IF(LIF_MIX_ERROR, LIF_TENSOR(const float, mix_constant), )
+    LIF_IF(LIF_GRAD_STATE, LIF_TENSOR(float, grad_state), )
+    LIF_IF(LIF_SUM_ERROR, LIF_TENSOR(float, sum_error), )
+    LIF_IF(LIF_SUM_BY_CURRENT, LIF_TENSOR(float, sum_by_current), )
     LIF_IF(LIF_GRAD_PARTS, long long next_part, )
     LIF_WALK_AND_NEURON) {
   LIF_BEGIN

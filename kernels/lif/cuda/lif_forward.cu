@@ -10,13 +10,13 @@
 #include "lif_sequences.h"
 
 extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
-    LIF_IF(LIF_TRACE, LIF_STEPPED_TENSOR(LIF_TYPE_TRACE, trace), )
-    LIF_IF(LIF_CHECKPOINTS, LIF_STEPPED_TENSOR(LIF_TYPE_CHECKPOINTS, checkpoints), )
-    LIF_STEPPED_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_STEPPED_TENSOR(LIF_TYPE_SPIKES, spikes),
-    LIF_IF(LIF_STATE, LIF_INNER_TENSOR(const float, state), )
-    LIF_IF(LIF_SCALE, LIF_INNER_TENSOR(const float, scale), )
-    LIF_IF(LIF_SHIFT, LIF_INNER_TENSOR(const float, shift), )
-    LIF_INNER_TENSOR(float, final_state), LIF_WALK_AND_NEURON) {
+    LIF_IF(LIF_TRACE, LIF_TENSOR(LIF_TYPE_TRACE, trace), )
+    LIF_IF(LIF_CHECKPOINTS, LIF_TENSOR(LIF_TYPE_CHECKPOINTS, checkpoints), )
+    LIF_TENSOR(const LIF_TYPE_CURRENTS, currents), LIF_TENSOR(LIF_TYPE_SPIKES, spikes),
+    LIF_IF(LIF_STATE, LIF_TENSOR(const float, state), )
+    LIF_IF(LIF_SCALE, LIF_TENSOR(const float, scale), )
+    LIF_IF(LIF_SHIFT, LIF_TENSOR(const float, shift), )
+    LIF_TENSOR(float, final_state), LIF_WALK_AND_NEURON) {
   LIF_BEGIN
   float p[LIF_WIDTH] = {};
   LIF_IF(LIF_STATE, LIF_READ(state, p);)

@@ -7,6 +7,8 @@
 //   LIF_<STEPPED TENSOR>   0 absent, 1 neighbours lie at any stride, 2 side by side and aligned: one wide access
 //   LIF_<INNER TENSOR>     0 absent, 1 present: neighbours at any stride, read or written once
 //   LIF_TYPE_<TENSOR>      element type
+//   <stepped tensor>_step  elements from one time step to the next: a constant, since 64-bit addresses were a third of a step's
+//                          instructions
 // Strides are in elements, of any sign, and 0 only in tensors that are read; offsets have 64 bits. A tensor that is written
 // overlaps no other. No two threads touch the same sequence, and no thread waits for another.
 
@@ -95,8 +97,7 @@ LIF_DEVICE void lif_split(float x, float& first, float& second, float& third) {
 #define LIF_STRIDES(name) long long name##_0, long long name##_1, long long name##_2, long long name##_last
 #define LIF_OF(name) LifStrides{{name##_0, name##_1, name##_2, name##_last}}
 #endif
-#define LIF_INNER_TENSOR(type, name) type *__restrict__ name, LIF_STRIDES(name)
-#define LIF_STEPPED_TENSOR(type, name) type *__restrict__ name, long long name##_step, LIF_STRIDES(name)
+#define LIF_TENSOR(type, name) type *__restrict__ name, LIF_STRIDES(name)
 
 struct LifStrides {
   long long over[LIF_DIMS];

@@ -97,11 +97,19 @@ def changed(position, value):
     return lambda work: replace(work, arguments=(*work.arguments[:position], value, *work.arguments[position:][1:]))
 
 
+def step_of_spikes(step):
+    def plant(work):
+        macros = {**dict(work.program.macros), "spikes_step": f"{step}LL"}
+        return replace(work, program=replace(work.program, macros=tuple(macros.items())))
+
+    return plant
+
+
 FAULTS = {
-    "trace and spikes swapped": swapped(0, 9),
+    "trace and spikes swapped": swapped(0, 6),
     "decay and threshold swapped": swapped(-4, -3),
-    "strides of time and neurons swapped": swapped(7, 8),
-    "spikes of all neurons at one place": changed(11, 0),
+    "spikes of all steps at one place": step_of_spikes(0),
+    "spikes of all neurons at one place": changed(7, 0),
     "a step too few": lambda work: changed(-7, work.arguments[-7] - 1)(work),
     "a block too few": lambda work: replace(work, grid=work.grid - 1),
     "a block too many": lambda work: replace(work, grid=work.grid + 1),
