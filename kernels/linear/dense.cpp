@@ -16,7 +16,7 @@ constexpr int64_t TILE_ROWS = 12;
 #else
 constexpr int64_t TILE_ROWS = 6;
 #endif
-constexpr int64_t TILE_COLUMNS = 2 * LANES, MOST_TERMS = 1024;
+constexpr int64_t TILE_COLUMNS = 2 * LANES, MOST_TERMS = 768;
 constexpr int64_t FAR = 4096;  // bytes between rows from where on they share sets of L1: such a left operand is copied
 
 // c (+)= a · b for TILE_ROWS rows: a[i · a_row + k · a_k], b packed as [k][TILE_COLUMNS].
@@ -72,7 +72,7 @@ static void copy_right(const float* b, int64_t b_k, int64_t b_column, int64_t co
 extern "C" int64_t dense_product(int64_t threads, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_k,
                                  const float* b, int64_t b_k, int64_t b_column, float* c, int64_t c_row) {
   const int64_t steps = parts(k, MOST_TERMS), terms = parts(k, steps), panels = parts(n, TILE_COLUMNS);
-  const int64_t tiles = parts(m, TILE_ROWS), together = terms > 768 ? 8 : terms > 256 ? 12 : 24;  // that read a panel in turn
+  const int64_t tiles = parts(m, TILE_ROWS), together = terms > 256 ? 12 : 24;  // tiles that read a panel one after the other
   const int64_t unit = smaller(together, parts(tiles, threads)), units = parts(tiles, unit);
   const bool copies = (a_k == 1 ? a_row : a_k) * 4 >= FAR;
   const int64_t own = unit * TILE_ROWS * terms;
