@@ -26,6 +26,9 @@ ABSENT: Any = None
 SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L", "width": "W", "image": "I", "classes": "K"}
 """Fields that are counts, each with its letter: along them a case only gets bigger."""
 
+USUAL = {"input": "spikes", "firing": None, "norm": True, "bias": True, "input_grad": True, "seed": 0}
+"""Fields that a case's name leaves out, each with the value that most cases have."""
+
 
 @dataclass(frozen=True)
 class Native:
@@ -128,5 +131,7 @@ def sizes(case: Case) -> str:
 
 
 def full_name(case: Case) -> str:
-    """Enough to tell a case from all others of most grids."""
-    return f"{case.framework_variant} {case.neuron.label()} {case.workload} {sizes(case)} {case.precision} {case.device}"
+    """Tells a case from all others: what its grid may vary, left out where it is as usual."""
+    unusual = [f"{name}={value}" for name, usual in USUAL.items() if (value := getattr(case, name)) not in (None, usual)]
+    named = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, *unusual, case.device)
+    return " ".join(named)

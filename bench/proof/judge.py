@@ -89,7 +89,8 @@ def unreadable(problem: Problem, call: Call) -> Iterator[str]:
         elif finding := _not_spikes(spikes, np.inf if isinstance(spec, Native) else spec.max_spikes):
             yield f"spikes{where} {finding}"
     if call.output is not None and call.output.shape != (shape := problem.shape(network.output.name)):
-        yield f"the output has shape {call.output.shape}, not {AXES[len(shape)]} = {shape}"
+        of = f", of {network.output.name}," if names[network.output.name] else ""
+        yield f"the output{of} has shape {call.output.shape}, not {AXES[len(shape)]} = {shape}"
 
 
 def _not_spikes(values: np.ndarray, most: float) -> str | None:

@@ -88,14 +88,9 @@ def is_chain(network: Network) -> bool:
 
 
 def places(network: Network) -> dict[str, str]:
-    """What sentences call each node: "layer 2" in a chain of several layers, nothing where there is one, else its name."""
-    if not is_chain(network):
-        return {node.name: node.name for node in network.nodes}
-    names, layer = {}, 1
-    for node in network.nodes:
-        names[node.name] = f"layer {layer}" if len(network.neurons) > 1 else ""
-        layer += node.kind == "neuron"
-    return names
+    """What sentences call each node: its name, or nothing where the network is one layer."""
+    one = is_chain(network) and len(network.neurons) == 1
+    return {node.name: "" if one else node.name for node in network.nodes}
 
 
 def problem_id(case: Case) -> str:

@@ -125,7 +125,7 @@ def test_a_finding_in_a_stack_names_the_layer_and_no_other():
     call = Right(replace(CASE, layers=3))
     call.flip(near=0.5, neuron="neuron1")
     findings = call.verdict(gradients=False).findings
-    assert "of the decisions in layer 1 are wrong" in findings[0]
+    assert "of the decisions in neuron1, behind linear1, are wrong" in findings[0]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_an_input_gradient_is_missed_where_it_is_asked_for(asked):
 def test_the_layer_of_a_wrong_gradient_is_named():
     call = Right(replace(CASE, layers=2))
     call.gradients.parameters["linear2"]["weight"] *= np.float32(1.001)
-    assert "the gradient of the weight of layer 2 is 1.001 times" in call.finding()
+    assert "the gradient of the weight of linear2 is 1.001 times" in call.finding()
 
 
 def test_gradients_just_inside_and_outside_the_limit():
@@ -254,7 +254,7 @@ def test_a_wrong_output_is_a_finding():
     call = Right(CONTRACT)
     output = call.run.values["mean1"].astype(np.float32)
     assert judged(call, 2 * output) == ["the output, of mean1, is 2 times the right one (relative L2, allowed 2.0e-05)"]
-    assert judged(call, output[:, :, :-1]) == ["the output has shape (1, 3, 6), not (T, B, N) = (1, 3, 7)"]
+    assert judged(call, output[:, :, :-1]) == ["the output, of mean1, has shape (1, 3, 6), not (T, B, N) = (1, 3, 7)"]
 
 
 def test_shapes_are_looked_at_before_the_oracle_runs(monkeypatch):

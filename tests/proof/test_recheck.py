@@ -141,4 +141,4 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
     assert judged(last) == []
     scattered = np.random.default_rng(5).random(last.shape) < 0.01
     (finding,) = judged(np.where(scattered, 1 - forward.spikes[problem.last], forward.spikes[problem.last]))
-    assert "of the decisions in layer 3 are wrong" in finding
+    assert "of the decisions in neuron3, behind linear3, are wrong" in finding

@@ -29,6 +29,7 @@ from .hypotheses import Evidence, Hypothesis, anywhere, linear, other_items, reo
 from .networks import behind_neurons, of_inputs
 from .operands import operands
 from .recurrences import recurrences
+from .shapes import shape_fault
 
 MOST_DECISIONS = 400_000
 """Larger problems are diagnosed on a part of their neurons, half of it wrong ones."""
@@ -54,28 +55,27 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Of a chain of several
-    layers gradients are not looked at."""
-    network, names = problem.network, places(problem.network)
+    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Of a large chain of layers
+    only neurons are looked at."""
+    network = problem.network
     for neuron in network.neurons:
         given = call.spikes.get(neuron)
-        if given is None or given.shape != problem.shape(neuron) or not np.isfinite(given).all():
+        if given is None or given.shape[:2] != call.x.shape[:2] or not np.isfinite(given).all():
             return None
-    if names[problem.last] == "":
+        if given.shape != problem.shape(neuron):
+            return shape_fault(network, neuron, given.shape[2:]) if places(network)[neuron] else None
+    if not places(network)[problem.last]:
         return _of_layer(problem, call.spikes[problem.last], call.gradients, limits[problem.last])
-    layers = _layers(problem, call)
-    for index, layer in enumerate(layers):
-        neuron = network.neurons[index]
+    by_node = not is_chain(network) or sum(spikes.size for spikes in call.spikes.values()) <= MOST_DECISIONS
+    for neuron, layer in zip(network.neurons, _layers(problem, call), strict=True):
         spikes, limit = _flat(call.spikes[neuron]), limits[neuron]
-        if right := _misfit(layer, spikes, limit):
-            if names[neuron] == neuron and (found := of_inputs(problem, call, neuron, limit)):
+        if _misfit(layer, spikes, limit):
+            skipped = np.array_equal(spikes, layer.input)
+            if by_node and not skipped and (found := of_inputs(problem, call, neuron, limit)):
                 return found
-            if swapped := _exchanged(layers, index, spikes, limit, FAR_BETTER * right):
-                return swapped
             named = _of_layer(layer, spikes, None, limit)
-            in_front = index == 0 and names[neuron] != neuron
-            return f"in {names[neuron]}: {named}" if named and not in_front else named
-    return None if is_chain(network) else behind_neurons(problem, call, limits)
+            return named and f"in {neuron}: {named}"
+    return behind_neurons(problem, call, limits) if by_node else None
 
 
 def _layers(problem: Problem, call: Call) -> list[Problem]:
@@ -100,19 +100,6 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
 def _flat(values: np.ndarray) -> np.ndarray:
     """(T, B, *features) with the features in one row."""
     return values.reshape(*values.shape[:2], -1)
-
-
-def _exchanged(layers: list[Problem], index: int, spikes: np.ndarray, limit: Limits, most: float) -> str | None:
-    """Another layer's parameters may explain the decisions of layer number `index` to a misfit of `most`."""
-    own = layers[index]
-    for j, other in enumerate(layers):
-        shapes = [[array.shape for arrays in p.parameters.values() for array in arrays.values()] for p in (own, other)]
-        if j == index or not shapes[0] or shapes[0] != shapes[1]:
-            continue
-        parameters = dict(zip(own.parameters, other.parameters.values(), strict=True))
-        if _misfit(replace(own, parameters=parameters), spikes, limit) <= most:
-            return f"layer {index + 1} has the weights of layer {j + 1}"
-    return None
 
 
 def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:

@@ -27,10 +27,10 @@ def best_fault(
     before it are right. `before` are the norms' running statistics before the call."""
     node = network.node(target)
     end = node.inputs[0] if node.kind == "neuron" else target
-    between = _between(network, end)
+    inner = between(network, end)
     earlier = {*network.neurons[: network.neurons.index(target)]} if node.kind == "neuron" else {*network.neurons}
-    right = {each.name for neuron in earlier for each in _between(network, network.node(neuron).inputs[0])}
-    suspects = [each for each in between if each.name not in right]
+    right = {each.name for neuron in earlier for each in between(network, network.node(neuron).inputs[0])}
+    suspects = [each for each in inner if each.name not in right]
     faults = {each.name: _faults(network, run, each, before) for each in suspects}
     tried = [(told([each], words), {each.name: wrong}) for each in suspects for words, wrong in faults[each.name].items()]
     for kind in dict.fromkeys(each.kind for each in suspects):
@@ -38,7 +38,7 @@ def best_fault(
         own = [faults[each.name] for each in alike]
         shared = [words for words in own[0] if all(words in others for others in own)] if len(alike) > 1 else []
         tried += [(told(alike, words), {n.name: wrong[words] for n, wrong in zip(alike, own, strict=True)}) for words in shared]
-    found = [(misfit(_changed(network, run, between, end, changed)), words) for words, changed in tried]
+    found = [(misfit(_changed(network, run, inner, end, changed)), words) for words, changed in tried]
     if node.kind == "neuron":
         currents = run.values[end]
         others = {name: run.values[name] for name in _before(network, end) if run.values[name].shape == currents.shape}
@@ -62,7 +62,7 @@ def _before(network: Network, name: str) -> list[str]:
     return names[: names.index(name)]
 
 
-def _between(network: Network, end: str) -> list[Node]:
+def between(network: Network, end: str) -> list[Node]:
     """The nodes behind neurons, or the input, up to `end`, in their order, neurons that hand out potentials among them."""
     names, ways = set[str](), [end]
     while ways:
@@ -76,10 +76,10 @@ def _between(network: Network, end: str) -> list[Node]:
     return [node for node in network.nodes if node.name in names]
 
 
-def _changed(network: Network, run: oracle.Run, between: list[Node], end: str, changed: dict[str, Compute]) -> np.ndarray:
+def _changed(network: Network, run: oracle.Run, inner: list[Node], end: str, changed: dict[str, Compute]) -> np.ndarray:
     """The value of `end` if nodes compute what is `changed`."""
     values: dict[str, np.ndarray] = {}
-    for node in between:
+    for node in inner:
         if node.name in changed or values.keys() & {*node.inputs}:
             compute = changed.get(node.name) or _right(run, node)
             values[node.name] = compute(*(values.get(name, run.values[name]) for name in node.inputs))

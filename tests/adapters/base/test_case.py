@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 import pytest
 from support.paths import ROOT
 
-from snnbench.adapters.base.case import NATIVE, NETWORK_AXES, Case, sizes, variants_of
+from snnbench.adapters.base.case import NATIVE, NETWORK_AXES, Case, full_name, sizes, variants_of
 from snnbench.experiment.values import parse_neuron
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -98,6 +98,15 @@ def test_every_field_changes_the_id():
     variants += [Case("torch", neuron=replace(NeuronSpec(), **{key: value})) for key, value in OTHER_NEURON.items()]
     variants.append(Case("torch", neuron=NATIVE))
     assert len({case.id for case in [Case("torch"), *variants]}) == 1 + len(variants)
+
+
+def test_no_two_cases_have_one_name():
+    other = {**vars(EVERYTHING_ELSE), **LATER, "workload": "lif"}
+    cases = [Case("torch"), *(replace(Case("torch"), **{field.name: other[field.name]}) for field in fields(Case))]
+    assert len({full_name(case) for case in cases}) == len(cases)
+    assert full_name(cases[0]) == "torch soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu"
+    unusual = replace(cases[0], firing=0.02, input_grad=False)
+    assert full_name(unusual) == "torch soft linear-lif N=256 T=50 B=16 L=1 fp32 firing=0.02 input_grad=False cpu"
 
 
 @pytest.mark.parametrize("neuron", [NEURONS["hard"], NATIVE])

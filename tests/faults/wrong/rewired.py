@@ -113,3 +113,10 @@ class StrideTwo(Rewired):
 
     name = "wrong-stride-two"
     options = {"conv1": {"stride": 2}}
+
+
+class PoolNotPadded(Rewired):
+    """The pool behind the first neuron lacks its padding, and convolutions of all shapes take what it gives."""
+
+    name = "wrong-pool-not-padded"
+    options = {"max_pool1": {"padding": 0}}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.diagnosis import CASE, gradients_of, named, right_spec, spikes_of
+from support.networks import contract
 from support.proofs import problem_of
 
 from snnbench.adapters.base.case import Case
@@ -12,6 +13,7 @@ from snnbench.kernels.spec import NEURONS
 from snnbench.proof import oracle
 from snnbench.proof.diagnosis import diagnose as module
 from snnbench.proof.diagnosis import hypotheses
+from snnbench.proof.diagnosis.shapes import shape_fault
 
 
 def silenced(problem, place):
@@ -59,7 +61,24 @@ def test_of_a_stack_the_first_layer_is_looked_at():
     problem = problem_of(case)
     right = oracle.forward(problem.network, problem.parameters, problem.input).spikes["neuron1"].astype(np.float32)
     late = np.roll(right, 1, axis=0) * (np.arange(37) > 0)[:, None, None].astype(np.float32)
-    assert named(problem, case, {"neuron1": late, "neuron2": np.zeros_like(late)}) == "one step late"
+    assert named(problem, case, {"neuron1": late, "neuron2": np.zeros_like(late)}) == "neuron1 reads linear1 one step late"
+
+
+@pytest.mark.parametrize(
+    ("neuron", "given", "words"),
+    [
+        ("neuron1", (4, 9, 11), None),
+        ("neuron1", (4, 99), None),
+        ("neuron1", (4, 5, 6), "pool1 stands in front of neuron1"),
+        ("neuron1", (3, 9, 11), "conv1 gives another shape, as with outputs 3, not 4"),
+        ("neuron1", (4, 7, 9), "conv1 gives another shape, as with padding 0, not 1"),
+        ("neuron1", (2, 2), "conv1 gives another shape"),
+        ("neuron2", (4, 4, 5), "pool1 gives another shape, as with padding 0, not 1"),
+        ("neuron2", (1, 1, 1), "pool1 or conv2 gives another shape"),
+    ],
+)
+def test_a_wrong_shape_names_the_node_that_gives_it(neuron, given, words):
+    assert shape_fault(contract(CASE), neuron, given) == words
 
 
 def test_currents_that_are_given():
