@@ -132,6 +132,10 @@ def sizes(case: Case) -> str:
 
 def full_name(case: Case) -> str:
     """Tells a case from all others: what its grid may vary, left out where it is as usual."""
-    unusual = [f"{name}={value}" for name, usual in USUAL.items() if (value := getattr(case, name)) not in (None, usual)]
-    named = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, *unusual, case.device)
-    return " ".join(named)
+    parts = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), unusual(case), case.precision, case.device)
+    return " ".join(filter(None, parts))
+
+
+def unusual(case: Case) -> str:
+    """What its grid may vary beside, where it is not as usual: `firing=0.02 input_grad=False`."""
+    return " ".join(f"{name}={value}" for name, usual in USUAL.items() if (value := getattr(case, name)) not in (None, usual))

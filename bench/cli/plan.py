@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from snnbench.adapters.base.case import sizes
+from snnbench.adapters.base.case import sizes, unusual
 
 from .. import units
 from ..machine.facts import machine_facts
@@ -46,7 +46,8 @@ def plan(
         case, reason = left.planned.case, left.planned.reason
         blocks = f", {counted(left.blocks, 'block')}" if left.blocks else ""
         state = left.state + (f": {reason}" if reason else blocks)
-        table.add_row(case.framework_variant, case.neuron.label(), case.workload, sizes(case), case.precision, case.device, state)
+        size = f"{sizes(case)} {unusual(case)}".rstrip()
+        table.add_row(case.framework_variant, case.neuron.label(), case.workload, size, case.precision, case.device, state)
     console = output()
     console.print(table)
     for sentence in reasons(cases):

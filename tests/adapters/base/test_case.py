@@ -106,7 +106,7 @@ def test_no_two_cases_have_one_name():
     assert len({full_name(case) for case in cases}) == len(cases)
     assert full_name(cases[0]) == "torch soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu"
     unusual = replace(cases[0], firing=0.02, input_grad=False)
-    assert full_name(unusual) == "torch soft linear-lif N=256 T=50 B=16 L=1 fp32 firing=0.02 input_grad=False cpu"
+    assert full_name(unusual) == "torch soft linear-lif N=256 T=50 B=16 L=1 firing=0.02 input_grad=False fp32 cpu"
 
 
 @pytest.mark.parametrize("neuron", [NEURONS["hard"], NATIVE])
