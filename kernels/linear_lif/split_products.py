@@ -27,12 +27,12 @@ PROMOTED = 4096
 
 
 def multiply(left: Tensor, right: Tensor, into: Tensor | None = None, keep: float = 1.0) -> Tensor:
-    """left @ right + keep·into in float32, from short operands. CPUs convert the operands to float32, which is exact. CUDA needs
-    torch 2.8 or later."""
+    """left @ right + keep·into in float32, from short operands, on CUDA in the memory of `into`. CPUs convert the operands to
+    float32, which is exact."""
     if left.device.type == "cuda":
         if into is None:
             return torch.mm(left, right, out_dtype=torch.float32)
-        return torch.addmm(into, left, right, beta=keep, out_dtype=torch.float32)
+        return torch.addmm(into, left, right, beta=keep, out_dtype=torch.float32, out=into)
     total = left.float() @ right.float()
     return total if into is None else total + keep * into
 

@@ -4,6 +4,7 @@ Every element must be within its tier's bound, and the fp32 tiers over all eleme
 """
 
 from functools import lru_cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from support.tensor_core import joined
 
 from snnbench.kernels import NeuronSpec
 from snnbench.kernels.lif import lif
+from snnbench.kernels.linear_lif import split_products
 from snnbench.kernels.linear_lif.split_formats import TIERS, Split
 from snnbench.kernels.linear_lif.split_products import PROMOTED, product
 
@@ -168,3 +170,13 @@ def test_products_are_those_of_the_operands(tier):
 def test_empty_products():
     empty = Split((torch.zeros(3, 0).half(),)), Split((torch.zeros(2, 0).half(),))
     assert torch.equal(product(*empty), torch.zeros(3, 2))
+
+
+def test_products_on_cuda_are_added_where_the_sum_lies(monkeypatch):
+    """With a device that is only named: torch has the overloads, and the sum is not copied for each product."""
+    assert torch.ops.aten.mm.dtype and torch.ops.aten.addmm.dtype_out
+    given = []
+    monkeypatch.setattr(torch, "addmm", lambda *tensors, **options: given.append((tensors, options)))
+    left = SimpleNamespace(device=torch.device("cuda"))
+    split_products.multiply(left, "right", "sum", 2.0)
+    assert given == [(("sum", left, "right"), {"beta": 2.0, "out_dtype": torch.float32, "out": "sum"})]
