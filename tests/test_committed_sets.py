@@ -13,6 +13,8 @@ from snnbench.report.tables.csv import csv_text
 
 BEFORE_BLOCKS = {"example", "coverage"}
 """Measured in rounds, one case after the other; the large sets follow."""
+UNRANKED = {"memory", "natives"}
+"""Weighed and not timed; networks that differ."""
 SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/records"))
 
 
@@ -33,20 +35,25 @@ def share_said(name: str, share: float) -> bool:
 
 
 def faults(name: str, groups: list[list]) -> list[str]:
-    """What is wrong with the ranked rows of a set, by group."""
+    """What is wrong with the rows of a set, by group."""
     found = []
     for rows in groups:
         slots = [one for row in rows for one in row.column("step", "disturbed")]
         share = sum(one is not None for one in slots) / len(slots)
         if share > MOST_DISTURBED and not share_said(name, share):
             found.append(f"{share:.0%} of the slots were disturbed, and no line of the README that names results/{name} says so")
-    if not any(row.standing.best > 1 or row.standing.worst < len(rows) for rows in groups for row in rows):
+    standings = [(row.standing, len(rows)) for rows in groups for row in rows if row.standing]
+    if name not in UNRANKED and not any(standing.best > 1 or standing.worst < count for standing, count in standings):
         found.append("no rank is decided")
     return found
 
 
 def groups_of(table) -> list[list]:
-    groups = ([entry.row for entry in group if entry.row.standing] for _, group in table.comparison_groups())
+    """Rows that have a rank, or were timed as natives."""
+    groups = (
+        [entry.row for entry in group if entry.row.standing or entry.row.column("step", "disturbed")]
+        for _, group in table.comparison_groups()
+    )
     return [rows for rows in groups if len(rows) > 1]
 
 
