@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +71,13 @@ def copied(moved: float) -> int:
 def nonzero_share(inputs: Sequence[Array]) -> float:
     """For `mandatory`: the least share of values other than zero that an input has."""
     return min(np.count_nonzero(x) / x.size for x in inputs)
+
+
+def shortest(slots: Sequence[Mapping[str, Any]], device_clock: str) -> float:
+    """The least median of a phase's clocks. The seconds of a device with events are as bound to the floor as the wall time is."""
+    clocks = ("wall", "device", "device_warm") if device_clock == "events" else ("wall",)
+    told = ([slot[clock] for slot in slots if slot.get(clock) is not None] for clock in clocks)
+    return min(median(seconds) for seconds in told if seconds)
 
 
 def judge_times(

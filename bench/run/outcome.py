@@ -9,7 +9,7 @@ from snnbench.adapters import registry
 
 from ..executors.launch import Outcome
 from ..machine.best_rates import best_rates
-from ..measure.floor import Ceilings, judge_times
+from ..measure.floor import Ceilings, judge_times, shortest
 from ..records.fold import fold, unfinished_part
 from ..status import NO_SPACE, memory_status, worst
 from ..workloads import workload_of
@@ -60,25 +60,27 @@ def _without_judgements(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, 
 def refuse_impossible(
     folded: dict[str, Any], events: list[dict[str, Any]], planned: PlannedCase, machine: str, threads: int
 ) -> None:
-    """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it. The rates are
-    the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker measured is kept for
-    the next time."""
+    """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it by any of their
+    clocks. The rates are the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker
+    measured is kept for the next time."""
     told = next(
         (event for event in reversed(events) if event["part"] == "ceilings" and event.keys() >= {"nonzero", "rates"}), None
     )
-    slots = {name: part["timing"]["slots"] for name, part in folded.get("parts", {}).items() if part.get("timing")}
-    if told is None or not slots:
+    timings = {name: timing for name, part in folded.get("parts", {}).items() if (timing := part.get("timing"))}
+    if told is None or not timings:
         return
-    medians = {name: median(slot["wall"] for slot in some) for name, some in slots.items()}
+    walls = {name: median(slot["wall"] for slot in timing["slots"]) for name, timing in timings.items()}
+    least = {name: shortest(timing["slots"], timing["device_clock"]) for name, timing in timings.items()}
     case, keep = planned.case, bool(told["rates"]) and planned.adapter.reference in registry.BUILT_IN.values()
     measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | told["rates"]
     ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep))
-    for name, judged in judge_times(case, workload_of(case).network(case), ceilings, told["nonzero"], medians).items():
+    for name, judged in judge_times(case, workload_of(case).network(case), ceilings, told["nonzero"], least).items():
         folded["parts"][name]["floor_s"] = judged.floor_s
         if judged.reason:
-            folded["parts"][name] |= {"status": "implausible", "reason": judged.reason}
+            refused = {"status": "implausible", "reason": "on the device " * (least[name] < walls[name]) + judged.reason}
+            folded["parts"][name] |= refused
             if worst([folded["status"], "implausible"]) != folded["status"]:
-                folded |= {"status": "implausible", "reason": judged.reason}
+                folded |= refused
 
 
 def signal_name(number: int) -> str:

@@ -10,15 +10,13 @@ from random import getrandbits
 from time import perf_counter, sleep
 from typing import Any, NoReturn, cast
 
-import numpy as np
-
 from snnbench.adapters import registry
 from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
 from ..measure.ceilings import measure_ceilings
-from ..measure.floor import judge_times, nonzero_share
+from ..measure.floor import judge_times, nonzero_share, shortest
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
@@ -225,7 +223,7 @@ class Worker:
         gc.collect()
         gc.freeze()  # nor what it imported since
         self.channel.answer({"ready": ready})
-        seen: dict[str, list[float]] = {name: [] for name in samplers}
+        seen: dict[str, list[dict[str, Any]]] = {name: [] for name in samplers}
         judged = {"adapter": ProvedAdapter(adapter, self.threads), "program": program, "phases": phases}
         for order in self.channel.orders():
             name = order["phase"]
@@ -243,12 +241,12 @@ class Worker:
             if "burst" in order:
                 work = partial(self._burst, samplers[name], order["burst"])
             if "device" in order:
-                work = partial(self._device, samplers[name], phases, name)
+                work = partial(self._device, samplers[name], phases, name, seen[name])
             self.channel.answer(self._carried_out(name, work))
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
-        if timed := {name: float(np.median(walls)) for name, walls in seen.items() if walls}:
+        if timed := {name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots}:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -261,10 +259,10 @@ class Worker:
             self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
             return {"failed": status}
 
-    def _slot(self, sampler: Sampler, name: str, seen: list[float]) -> dict[str, Any]:
+    def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
         cpu, calls = cpu_seconds(), sampler.slot(self.channel.has_order)
         slot = calls.summary(clock := sampler.program.device_clock)
-        seen.append(slot["wall"])
+        seen.append(slot)
         if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
         return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
@@ -273,10 +271,12 @@ class Worker:
         """Calls in a row, for the clock of the harness."""
         return {"took": sampler.burst(count)}
 
-    def _device(self, sampler: Sampler, phases: Phases, name: str) -> dict[str, Any]:
-        """Seconds of a call on the device alone. They need more memory than one call does: without them the phase goes on."""
+    def _device(self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
+        """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""
         try:
-            return {"device": device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}}
+            told = device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}
+            seen[-1] |= told
+            return {"device": told}
         except Exception as error:
             self.emit({"part": name, "warnings": [f"W-DEVICE: no time on the device: {self._status_of(error, 'error')[1]}"]})
             phases.forget()
