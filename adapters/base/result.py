@@ -1,6 +1,7 @@
 """What a call hands out, and how the harness reads it: by itself, so that nothing can be computed when it is asked for."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -109,8 +110,9 @@ class ReadByHarness(Protocol):
     """What tells the device's seconds of a call: `events` (CUDA events of torch) or `process` (CPU time of this process, all
     threads)."""
 
-    fixed_memory: bool = False
-    """Whether calls read and write always the same memory, whatever they are given, as a CUDA graph does."""
+    fixed_memory: Mapping[str, Any] = {}
+    """Where calls read `x` and `upstream`, as a CUDA graph does: the harness writes them there, outside the clock. A call that is
+    given other memory copies it. Empty where calls read what they are given."""
 
     scales: dict[str, float] = {}
     """The factors that are folded into parameters, by node, and into the input."""

@@ -48,6 +48,13 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
     return buffer
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Whether two tensors of torch are of one class, shape, layout and format of numbers, and on one device."""
+    fields = ("shape", "dtype", "device", "layout")
+    same = type(one) is type(other) and all(getattr(one, name, None) == getattr(other, name, "") for name in fields)
+    return same and one.stride() == other.stride()
+
+
 @cache
 def _roll_of_jax() -> Any:
     """Compiled once for a shape, whatever the shifts."""

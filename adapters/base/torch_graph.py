@@ -23,17 +23,15 @@ class GraphProgram(TorchProgram):
     """Forward and backward are two graphs over one memory pool, a step is one graph, inference one; each is captured at its
     first call.
 
-    A graph reads and writes always the same memory. So the given input is copied into the graph's own, inside the clock, as
-    a user would have to, and a result holds until the next call of its phase. Gradients are those that the backward graph
-    writes: overwritten at each replay, never added to.
+    A graph reads and writes always the same memory: `fixed_memory`, where a user's batches belong too. What is given in other
+    memory is copied there. A result holds until the next call of its phase. Gradients are those that the backward graph writes:
+    overwritten at each replay, never added to.
     """
-
-    fixed_memory = True
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
         self.graphs: dict[str, Captured] = {}
-        self.inputs: dict[str, Tensor] = {}
+        self.fixed_memory: dict[str, Tensor] = {}
         self.pool = torch.cuda.graph_pool_handle()
         self.held: Callable[[], TorchResult | None] = lambda: None
 
@@ -57,7 +55,7 @@ class GraphProgram(TorchProgram):
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
-        work = partial(super().inference, self.inputs["x"])
+        work = partial(super().inference, self._own("x"))
         result: TorchResult = self._replay("inference", work, work)
         return result
 
@@ -65,20 +63,15 @@ class GraphProgram(TorchProgram):
         super().memory_probe()
         return GraphMemory(self)
 
-    def facts(self, result: TorchResult) -> dict[str, Any]:
-        found = super().facts(result)
-        copied = "copies its input and its upstream gradient into the memory of its graph, and that is timed too"
-        return found | {"warnings": [*found["warnings"], copied]}
-
     def _run_forward(self) -> TorchResult:
-        return super().forward(self.inputs["x"])
+        return super().forward(self._own("x"))
 
     def _leaves_of(self, result: TorchResult) -> list[Tensor]:
         return [*self.leaves, *([result.x] if self.case.input_grad else [])]
 
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
-        return tuple(torch.autograd.grad(result.output, self._leaves_of(result), self.inputs["upstream"], allow_unused=True))
+        return tuple(torch.autograd.grad(result.output, self._leaves_of(result), self._own("upstream"), allow_unused=True))
 
     def _run_backward(self) -> tuple[Tensor | None, ...]:
         return self._gradients_of(self.graphs["forward"].outputs)
@@ -100,9 +93,14 @@ class GraphProgram(TorchProgram):
 
     def _take(self, **tensors: Tensor) -> None:
         for name, tensor in tensors.items():
-            if name not in self.inputs:
-                self.inputs[name] = torch.empty_like(tensor)
-            self.inputs[name].copy_(tensor)
+            if name not in self.fixed_memory:
+                self.fixed_memory[name] = torch.empty_like(tensor)
+            if tensor is not self.fixed_memory[name]:
+                self.fixed_memory[name].copy_(tensor)
+
+    def _own(self, name: str) -> Tensor:
+        """What a graph reads, for autograd another tensor than what is written to: writes come between forward and backward."""
+        return self.fixed_memory[name].data
 
     def _replay(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None) -> Any:
         """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups that leave no trace in
@@ -161,10 +159,11 @@ class GraphMemory:
         self.before = self.program.graphs["forward"].kept_bytes if forward_held else 0
 
     def in_use(self) -> int:
-        """Without what the graphs hold: that is weighed with the phase of each."""
+        """Without what the graphs hold, and their input and upstream gradient: that is weighed with the phase of each."""
         torch.cuda.synchronize(self.program.device)
         graphs = sum(graph.kept_bytes for graph in self.program.graphs.values())
-        return int(torch.cuda.memory_allocated(self.program.device) - graphs)
+        given = sum(tensor.nbytes for tensor in self.program.fixed_memory.values())
+        return int(torch.cuda.memory_allocated(self.program.device) - graphs - given)
 
     def peak(self) -> tuple[int, int, int]:
         """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes held by the allocator)."""

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.rolling import alike
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Prepared:
     call: Callable[[], Any]
     before: Callable[[], object] | None = None
 
+    def behind(self, first: Callable[[], object]) -> "Prepared":
+        """The same, with something else before all."""
+        return Prepared(self.call, lambda: (first(), self.before and self.before()))
+
 
 class Phases:
     """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is that of the draws: numbers of
@@ -54,6 +59,8 @@ class Phases:
     def __init__(self, program: Program, inputs: list[Any], upstream: Any, seed: int) -> None:
         self.program, self.inputs, self.seed = program, inputs, seed
         self.given_upstream = upstream
+        # A plain dictionary tells nobody that it is read.
+        self.fixed_memory = program.fixed_memory if type(program.fixed_memory) is dict else {}
         self.buffer: Any = None
         self.upstream: Any = None
         self.by_name = {
@@ -68,7 +75,7 @@ class Phases:
         self.program.release()
         if parameters:
             self.program.roll_parameters(draw.parameters)
-        self.buffer = self.program.roll_input(self.buffer, self.inputs[draw.source], draw.turn)
+        self.buffer = self._rolled("x", draw, self.buffer)
         return self.buffer
 
     def forget(self) -> None:
@@ -87,13 +94,13 @@ class Phases:
         draws = [self._drawn(index, name) for index in range(count)]
         program, own = self.program, draws if apart else draws[:1]
         self.put(draws[0])
-        inputs = [program.roll_input(None, self.inputs[draw.source], draw.turn) for draw in own] * (1 if apart else count)
+        inputs = [self._rolled("x", draw) for draw in own] * (1 if apart else count)
         if name in ("forward", "inference"):
             call = getattr(program, name)
             renewed = name == "forward" and any(program.shapes.values())
             before = [partial(program.roll_parameters, draw.parameters) if renewed else None for draw in draws]
             return [Prepared(partial(call, x), first) for x, first in zip(inputs, before, strict=True)]
-        upstreams = [program.roll_input(None, self.given_upstream, draw.upstream) for draw in own] * (1 if apart else count)
+        upstreams = [self._rolled("upstream", draw) for draw in own] * (1 if apart else count)
         if name == "step":
             return [Prepared(partial(program.step, *given)) for given in zip(inputs, upstreams, strict=True)]
         results = [program.forward(x) for x in inputs]
@@ -106,6 +113,15 @@ class Phases:
 
     def _drawn(self, index: int, phase: str) -> Draw:
         return draw_of(self.seed, index, phase, len(self.inputs))
+
+    def _rolled(self, name: str, draw: Draw, buffer: Any = None) -> Any:
+        """The `x` or the `upstream` of a draw, written where the program reads it; else over `buffer`, or into new memory. Raises
+        TypeError where writing would turn the numbers into what the program has to make of them inside the clock."""
+        given, turn = (self.inputs[draw.source], draw.turn) if name == "x" else (self.given_upstream, draw.upstream)
+        place = self.fixed_memory.get(name)
+        if place is not None and not alike(place, given):
+            raise TypeError(f"fixed_memory[{name!r}] must be like what put_{'input' if name == 'x' else name} gave, in every way")
+        return self.program.roll_input(buffer if place is None else place, given, turn)
 
     def _renewed(self, index: int) -> Any:
         return self.put(self._drawn(index, "forward"))
@@ -123,7 +139,7 @@ class Phases:
         return result
 
     def _renew_upstream(self, draw: Draw) -> None:
-        self.upstream = self.program.roll_input(self.upstream, self.given_upstream, draw.upstream)
+        self.upstream = self._rolled("upstream", draw, self.upstream)
 
     def _served(self, index: int) -> Any:
         return self.put(self._drawn(index, "inference"), parameters=index == 0)

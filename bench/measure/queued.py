@@ -5,6 +5,7 @@ stand between two marks, behind a hold that ends after the last of them was aske
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ class Queue(Protocol):
     cache_bytes: int
 
     def hold(self, cycles: int) -> None: ...
+    def flush(self, size: int) -> None: ...
     def mark(self) -> Any: ...
     def reached(self, mark: Any) -> bool: ...
     def seconds(self, first: Any, last: Any) -> float: ...
@@ -46,14 +48,18 @@ def sets_beyond(cache_bytes: int, bytes_of_one: int) -> int | None:
 def device_times(queue: Queue, phases: Phases, name: str, typical: float) -> dict[str, float | None]:
     """Seconds of a call of a phase on the device, of which one takes `typical` seconds as the host sees it. `device`: its input,
     its upstream gradient and its result are in memory that the cache does not hold. `device_warm`: all calls have the same, and
-    the cache holds what fits into it. None for what cannot be had: see `queued_seconds`, `sets_beyond`, `fixed_memory`."""
+    the cache holds what fits into it. None for what cannot be had: see `queued_seconds`, `sets_beyond`. A program of
+    `fixed_memory` has no other: before its cold calls something else passes the cache."""
     program, own, count = phases.program, phases.inputs[0].nbytes, together(typical)
-    weights = program.argument_bytes()
+    weights, cold, warm = program.argument_bytes(), None, None
     sets = sets_beyond(queue.cache_bytes, own + (weights if weights > queue.cache_bytes else 0))
-    cold = warm = None
-    if sets and not program.fixed_memory:
+    if phases.fixed_memory:
+        flush = partial(queue.flush, BEYOND * queue.cache_bytes)
+        flush()  # takes its memory
+        cold = queued_seconds(queue, lambda: [one.behind(flush) for one in phases.in_a_row(name, count, False)], count, False)
+    elif sets:
         cold = queued_seconds(queue, lambda: phases.in_a_row(name, sets, True), count, True)
-    if name != "backward" or program.fixed_memory or count * own < queue.cache_bytes:  # its forwards have memory of their own
+    if name != "backward" or phases.fixed_memory or count * own < queue.cache_bytes:  # its forwards have memory of their own
         warm = queued_seconds(queue, lambda: phases.in_a_row(name, count, False), count, False)
     phases.forget()
     return {"device": cold, "device_warm": warm}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from snnbench.adapters.base.rolling import shifts
 from snnbench.measure.phases import Phases, draw_of
@@ -21,10 +22,10 @@ class Program:
         self.parameters = turn
 
     def roll_input(self, buffer, given, turn):
-        rolled = np.roll(given, shifts(turn, given.shape), (0, 1, 2))
+        moved = np.roll(given, shifts(turn, given.shape), (0, 1, 2))
         if buffer is None:
-            return rolled
-        buffer[:] = rolled
+            return moved
+        buffer[:] = torch.as_tensor(moved) if isinstance(buffer, torch.Tensor) else moved
         return buffer
 
     def release(self):
@@ -96,6 +97,35 @@ def test_only_backward_is_prepared_by_a_forward(phases, program):
         assert program.log == ["release", *(["forward", "wait"] if name == "backward" else [])]
         phase.call(state)
         assert program.log[-1] == name
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: x.to(torch.uint8),
+        lambda x: x[:, :2],
+        lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+        lambda x: x.numpy(),
+        lambda x: torch.nn.Parameter(x),
+    ],
+    ids=["packed", "cut", "transposed", "no tensor", "of another class"],
+)
+def test_memory_of_a_program_in_which_the_harness_would_work_for_it_is_refused(program, other):
+    inputs = [torch.from_numpy(array).float() for array in INPUTS]
+    program.fixed_memory = {"x": torch.empty_like(inputs[0])}
+    assert Phases(program, inputs, inputs[0], 7).by_name["step"].prepare(0) is program.fixed_memory["x"]
+    program.fixed_memory = {"x": other(inputs[0])}
+    with pytest.raises(TypeError, match="must be like what put_input gave"):
+        Phases(program, inputs, inputs[0], 7).by_name["step"].prepare(0)
+
+
+def test_memory_of_a_program_is_read_without_its_knowledge(program):
+    class Listens(dict):
+        def get(self, *_):
+            raise AssertionError("the program was called between writing and the clock")
+
+    program.fixed_memory = Listens(x=INPUTS[0].copy())
+    assert Phases(program, INPUTS, UPSTREAM, 7).by_name["step"].prepare(0) is not program.fixed_memory["x"]
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (37, 3, 97), (1, 1), (4,)])

@@ -27,7 +27,7 @@ class Memory:
 class Program:
     """Launches `kernels` for a call; a backward meets the memory of its forward."""
 
-    fixed_memory, shapes = False, {}
+    fixed_memory, shapes = {}, {}
 
     def __init__(self, device, kernels=1, weights=0):
         self.device, self.kernels, self.weights, self.rolls = device, kernels, weights, 0
@@ -145,11 +145,18 @@ def test_parameters_are_renewed_before_every_forward_and_are_not_in_its_time():
     assert phases.program.rolls >= sets_beyond(device.cache_bytes, 67 * MIB) + together(20e-6)
 
 
-def test_what_has_one_memory_is_never_told_to_be_cold():
+@pytest.mark.parametrize("name", PHASES)
+@pytest.mark.parametrize("nbytes", [MIB // 8, 7 * MIB, 200 * MIB])
+def test_what_has_one_memory_is_cold_behind_what_passes_the_cache(name, nbytes, monkeypatch):
     device = SimulatedDevice()
-    phases = phases_of(device, 7 * MIB)
-    phases.program.fixed_memory = True
-    assert device_times(device, phases, "backward", 20e-6)["device"] is None
+    phases = phases_of(device, nbytes)
+    phases.fixed_memory, sizes, flush = {"x": None}, set(), device.flush
+    monkeypatch.setattr(device, "flush", lambda size: sizes.add(size) or flush(size))
+    warm = pytest.approx(3e-6 if nbytes > 50 * MIB else 1e-6, rel=0.03)
+    assert device_times(device, phases, name, 20e-6) == {"device": pytest.approx(3e-6, rel=1e-6), "device_warm": warm}
+    assert sizes == {BEYOND * device.cache_bytes}
+    monkeypatch.setattr(device, "flush", lambda size: None)
+    assert device_times(device, phases, name, 20e-6)["device"] == warm, "planted: nothing passes the cache"
 
 
 def test_calls_pass_four_times_the_cache_before_they_meet_the_same_memory():

@@ -39,6 +39,9 @@ class SimulatedDevice:
     def hold(self, cycles):
         self._ask(self.launch_s, cycles / CYCLES_PER_S)
 
+    def flush(self, size):
+        self.kernel("scratch", size)
+
     def mark(self):
         self.now += MARK_S
         return max(self.now, self.free)

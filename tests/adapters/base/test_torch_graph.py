@@ -156,9 +156,55 @@ def test_memory_is_what_capturing_took(program_of, monkeypatch):
 
 def test_what_graphs_hold_is_not_kept_beside_them(program_of, monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 700)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 10_000)
     program, problem = program_of(Case("torch", mode="graph", **ODD))
     probe = program.memory_probe()
-    assert probe.in_use() == 700
+    assert probe.in_use() == 10_000
     program.forward(program.put_input(problem.input))
-    assert probe.in_use() == 100
+    assert probe.in_use() == 10_000 - 600 - problem.input.nbytes, "nor is its input, which is weighed as an argument"
+
+
+def test_a_timed_call_copies_nothing(program_of):
+    program, problem = program_of(Case("torch", mode="graph", **ODD))
+    inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+    result = program.forward(inputs[0])
+    program.backward(result, upstream := program.put_upstream(problem.upstream, result))
+    phases = Phases(program, inputs, upstream, 3)
+
+    def writes(call, *given):
+        before = [tensor._version for tensor in program.fixed_memory.values()]
+        call(*given)
+        return sum(tensor._version for tensor in program.fixed_memory.values()) - sum(before)
+
+    for phase in phases.by_name.values():
+        for index in range(3):
+            assert writes(phase.call, phase.prepare(index)) == 0
+    assert program.fixed_memory == {"x": phases.buffer, "upstream": phases.upstream}
+    assert writes(program.step, inputs[0], upstream) == 2, "planted: given in other memory it is copied"
+
+
+class Once(Repeated):
+    """Like a graph it does its work when it is captured; replaying it does nothing here."""
+
+    def __init__(self, work, warm_up, pool):
+        super().__init__(work, warm_up, pool)
+        self.outputs = work()
+
+    def replay(self):
+        self.replays += 1
+
+
+def test_a_backward_is_captured_whatever_was_written_since_its_forward(program_of, monkeypatch):
+    monkeypatch.setattr(torch_graph, "Captured", Once)
+
+    def gradient():
+        program, problem = program_of(Case("torch", mode="graph", **ODD))
+        for array in (problem.input, problem.other_input):
+            result = program.forward(program.put_input(array))
+        program.backward(result, program.put_upstream(problem.upstream, result))
+        return program.leaves[0].grad
+
+    assert gradient().abs().sum() > 0
+    monkeypatch.setattr(GraphProgram, "_own", lambda program, name: program.fixed_memory[name])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        gradient()
