@@ -64,11 +64,7 @@ def _add_product(into: Tensor, left: Tensor, right: Tensor, first: bool) -> None
     if into.dtype == left.dtype:
         torch.addmm(into, left, right, beta=0 if first else 1, out=into)
     else:
-        _add(into, left @ right, first)
-
-
-def _add(into: Tensor, product: Tensor, first: bool) -> None:
-    into.copy_(product) if first else into.add_(product)
+        into.copy_(left @ right) if first else into.add_(left @ right)
 
 
 @dataclass
@@ -108,22 +104,23 @@ class ShortOperands:
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         left = self._input(x)
-        out.copy_(unscaled(scaled_product(left, self.split, PROMOTED), left.scale))
+        unscaled(scaled_product(left, self.split, PROMOTED, out=out), left.scale)
 
     def add_weight(self, into: Tensor, g: Tensor | Split, x: Tensor, first: bool) -> None:
         left = g.transposed if isinstance(g, Split) else TIERS[self.tier].split(g.t())
-        _add(into, self._unscaled(product(left, self._input(x.t()), PROMOTED), rows=True), first)
+        total = product(left, self._input(x.t()), PROMOTED, out=into if first else None)
+        if self.split.scale is not None:
+            total *= self.split.scale[:, None]
+        if not first:
+            into += total
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         if TIERS[self.tier].is_float32:
-            _add_product(into, self._unscaled(g), self.weight, first)
-        else:
-            _add(into, product(TIERS[self.tier].split(g), self.split.transposed), first)
-
-    def _unscaled(self, g: Tensor, rows: bool = False) -> Tensor:
-        """g without the neurons' scale, in rows or columns."""
-        scale = self.split.scale
-        return g if scale is None else g * (scale[:, None] if rows else scale)
+            _add_product(into, g if self.split.scale is None else g * self.split.scale, self.weight, first)
+            return
+        total = product(TIERS[self.tier].split(g), self.split.transposed, out=into if first else None)
+        if not first:
+            into += total
 
 
 Operands = PlainOperands | CpuOperands | ShortOperands

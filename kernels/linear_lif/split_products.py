@@ -26,34 +26,42 @@ PROMOTED = 4096
 """Terms after which a partial sum of spikes' products leaves the tensor core and is added in float32."""
 
 
-def multiply(left: Tensor, right: Tensor, into: Tensor | None = None, keep: float = 1.0) -> Tensor:
-    """left @ right + keep·into in float32, from short operands, on CUDA in the memory of `into`. CPUs convert the operands to
-    float32, which is exact."""
-    if left.device.type == "cuda":
-        if into is None:
-            return torch.mm(left, right, out_dtype=torch.float32)
-        return torch.addmm(into, left, right, beta=keep, out_dtype=torch.float32, out=into)
-    total = left.float() @ right.float()
-    return total if into is None else total + keep * into
+def multiply(left: Tensor, right: Tensor, out: Tensor, keep: float) -> None:
+    """out = left @ right + keep·out in float32, from short operands; with keep = 0 nothing of `out` is read. CPUs convert the
+    operands to float32, which is exact."""
+    if left.device.type != "cuda":
+        total = left.float() @ right.float()
+        out.mul_(keep).add_(total) if keep else out.copy_(total)
+    elif keep:
+        torch.addmm(out, left, right, beta=keep, out_dtype=torch.float32, out=out)
+    else:
+        torch.mm(left, right, out_dtype=torch.float32, out=out)
 
 
-def product(left: Split, right: Split, promoted: int | None = None, multiply=multiply) -> Tensor:
+def product(left: Split, right: Split, promoted: int | None = None, multiply=multiply, out: Tensor | None = None) -> Tensor:
     """left @ rightᵀ, float32 (rows of left, rows of right), divided by the scales of both. See `scaled_product`."""
-    return unscaled(scaled_product(left, right, promoted, multiply), left.scale, right.scale)
+    return unscaled(scaled_product(left, right, promoted, multiply, out), left.scale, right.scale)
 
 
-def scaled_product(left: Split, right: Split, promoted: int | None = None, multiply=multiply) -> Tensor:
-    """`product` without the division by the scales. Sums of `promoted` terms (None: all) stay in an accumulator. Products of
-    smaller parts come first. `multiply` replaces the function of that name, so that tests can model the hardware."""
-    total, terms = None, left.parts[0].shape[1]
+def scaled_product(
+    left: Split, right: Split, promoted: int | None = None, multiply=multiply, out: Tensor | None = None
+) -> Tensor:
+    """`product` without the division by the scales, in the memory of `out` or in new memory. Sums of `promoted` terms (None: all)
+    stay in an accumulator. Products of smaller parts come first. `multiply` replaces the function of that name, so that tests can
+    model the hardware."""
+    terms = left.parts[0].shape[1]
     step = min(promoted or terms, terms) or 1
+    if out is None:
+        out = left.parts[0].new_empty(len(left.parts[0]), len(right.parts[0]), dtype=torch.float32)
+    if not terms:
+        return out.zero_()
     pairs = _pairs(left, right)
     for index, (factor, i, j) in enumerate(pairs):
-        keep = pairs[index - 1][0] / factor if index else 1.0
+        keep = pairs[index - 1][0] / factor if index else 0.0
         for first in range(0, terms, step):
             piece = slice(first, first + step)
-            total = multiply(left.parts[i][:, piece], right.parts[j][:, piece].t(), total, keep if not first else 1.0)
-    return left.parts[0].new_zeros(len(left.parts[0]), len(right.parts[0]), dtype=torch.float32) if total is None else total
+            multiply(left.parts[i][:, piece], right.parts[j][:, piece].t(), out, 1.0 if first else keep)
+    return out
 
 
 def _pairs(left: Split, right: Split) -> list[tuple[float, int, int]]:

@@ -24,7 +24,8 @@ print(device.name, device.compute_capability)
     "products of bf16 in float32, also in place": """
 import torch
 left, right = (torch.randn(128, 256, device="cuda").bfloat16() for _ in range(2))
-exact, once = left.double() @ right.double().t(), torch.mm(left, right.t(), out_dtype=torch.float32)
+exact, once = left.double() @ right.double().t(), torch.full((128, 128), torch.nan, device="cuda")
+torch.mm(left, right.t(), out_dtype=torch.float32, out=once)
 twice = once.clone()
 torch.addmm(twice, left, right.t(), out_dtype=torch.float32, out=twice)
 assert (once - exact).norm() < 1e-5 * exact.norm() and (twice - 2 * exact).norm() < 1e-5 * exact.norm()

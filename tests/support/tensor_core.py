@@ -10,13 +10,13 @@ BLOCK = 16
 """Terms that a tensor core adds at once, in fp16 and bfloat16."""
 
 
-def multiply(left, right, into=None, keep=1.0):
-    """left @ right + keep·into: exact sums of 16 terms, added to an accumulator that truncates to float32."""
+def multiply(left, right, out, keep):
+    """out = left @ right + keep·out: exact sums of 16 terms, added to an accumulator that truncates to float32."""
     total = torch.zeros(len(left), right.shape[1])
     for first in range(0, left.shape[1], BLOCK):
         terms = left[:, first : first + BLOCK].double() @ right[first : first + BLOCK].double()
         total = truncated(total.double() + terms)
-    return total if into is None else total + keep * into
+    out.copy_(total + keep * out if keep else total)
 
 
 def truncated(exact: torch.Tensor) -> torch.Tensor:

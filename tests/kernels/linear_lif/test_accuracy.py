@@ -13,7 +13,8 @@ from support.tensor_core import joined
 
 from snnbench.kernels import NeuronSpec
 from snnbench.kernels.lif import lif
-from snnbench.kernels.linear_lif import split_products
+from snnbench.kernels.linear_lif import matmul, split_products
+from snnbench.kernels.linear_lif.matmul import operands_of
 from snnbench.kernels.linear_lif.split_formats import TIERS, Split
 from snnbench.kernels.linear_lif.split_products import PROMOTED, product
 
@@ -145,7 +146,8 @@ def test_dense_products_of_pairs_are_no_substitute_for_float32_unless_sums_leave
 def test_the_model_truncates_and_finds_an_operand_that_is_missing():
     weight = torch.zeros(32, 1)
     weight[0], weight[16] = 1, 1.5 * 2.0**-24
-    assert weight.sum() > tensor_core.multiply(torch.ones(1, 32), weight) == 1
+    tensor_core.multiply(torch.ones(1, 32), weight, truncated := torch.empty(1, 1), 0.0)
+    assert weight.sum() > truncated == 1
     spikes, weight = forward_problem("normal", 512)
     split = TIERS["fp32"].split(weight)
     without_the_least = Split(split.parts[:2], split.factors[:2])
@@ -172,11 +174,38 @@ def test_empty_products():
     assert torch.equal(product(*empty), torch.zeros(3, 2))
 
 
-def test_products_on_cuda_are_added_where_the_sum_lies(monkeypatch):
-    """With a device that is only named: torch has the overloads, and the sum is not copied for each product."""
-    assert torch.ops.aten.mm.dtype and torch.ops.aten.addmm.dtype_out
+def test_products_on_cuda_are_written_and_added_where_the_sum_lies(monkeypatch):
+    """With a device that is only named: torch has the overloads, and the sum is never copied."""
+    assert torch.ops.aten.mm.dtype_out and torch.ops.aten.addmm.dtype_out
     given = []
-    monkeypatch.setattr(torch, "addmm", lambda *tensors, **options: given.append((tensors, options)))
+    for name in ("mm", "addmm"):
+        monkeypatch.setattr(torch, name, lambda *tensors, name=name, **options: given.append((name, tensors, options)))
     left = SimpleNamespace(device=torch.device("cuda"))
-    split_products.multiply(left, "right", "sum", 2.0)
-    assert given == [(("sum", left, "right"), {"beta": 2.0, "out_dtype": torch.float32, "out": "sum"})]
+    for keep in (0.0, 2.0):
+        split_products.multiply(left, "right", "sum", keep)
+    assert given == [
+        ("mm", (left, "right"), {"out_dtype": torch.float32, "out": "sum"}),
+        ("addmm", ("sum", left, "right"), {"beta": 2.0, "out_dtype": torch.float32, "out": "sum"}),
+    ]
+
+
+@pytest.mark.parametrize("tier", ["fp32", "fp32-pair", "tf32"])
+@pytest.mark.parametrize("inputs", [97, 5000])
+def test_sums_are_made_in_the_caller_s_memory_of_which_nothing_is_read(tier, inputs, monkeypatch):
+    """The first product overwrites, also where sums leave the accumulator."""
+    weight, x = tensor_core.matrix("normal", 31, inputs), tensor_core.spikes(41, inputs)
+    operands, out = operands_of(weight, tier, 1), torch.full((41, 31), torch.nan)
+    given = []
+    monkeypatch.setattr(
+        matmul, "scaled_product", lambda *a, out=None, **k: given.append(out) or split_products.scaled_product(*a, out=out, **k)
+    )
+    operands.currents(x.to(operands.dtype), out)
+    assert given[0] is out
+    wanted = x.double() @ weight.double().t() * (1 if operands.scale is None else 1 / operands.scale.double())
+    assert rms(out - wanted) <= TIERS[tier].relative * rms(wanted) + 1e-5 * rms(wanted)
+    by_weight = torch.full_like(weight, torch.nan)
+    gradient = tensor_core.matrix("normal", 41, 31)
+    operands.add_weight(by_weight, gradient, x.to(operands.dtype), first=True)
+    once = by_weight.clone()
+    operands.add_weight(by_weight, gradient, x.to(operands.dtype), first=False)
+    assert torch.equal(by_weight, 2 * once) and once.isfinite().all()
