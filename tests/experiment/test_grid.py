@@ -221,6 +221,19 @@ def test_on_a_gpu_each_network_has_the_sizes_of_its_own_paper_alone():
     assert own == {"hard(decay=0.5)", "hard(detach_reset=False, decay=0.25, threshold=0.25, surrogate=rectangle)"}
 
 
+def test_the_first_set_on_a_gpu_is_planned_as_ten_minutes_with_every_framework():
+    first = load_config(ROOT / "configs" / "gpu-first.toml")
+    names = {text.partition(":")[0] for text in first.grid.framework}
+    known = {"constructions": ("default", "linear-split"), "modes": ("eager", "graph")}
+    found = expand(first, {name: AdapterInfo("a:A", name, **known) for name in names}, ["cuda"], "here")
+    assert names == {case.framework for case in found} and 40 <= len(found) <= 50
+    for workload in ("lif", "linear-lif"):
+        for neurons in (512, 4096):
+            fp32 = [(case.workload, case.neurons, case.precision) == (workload, neurons, "fp32") for case in found]
+            assert sum(fp32) == len(names) + (workload == "linear-lif"), "ours also with split weights"
+    assert sum(estimate_seconds(case, 1, first.measure.seconds_of_slots) for case in found) < 600
+
+
 def test_what_is_excluded_of_one_framework_is_a_point_of_others():
     grid = {"framework": ["torch", "norse"], "neurons": [8, 16]}
     exclude = [{"neurons": 8}, {"framework": "norse", "neurons": 16}]
