@@ -1,35 +1,54 @@
 """`snnbench doctor`: is this a machine to measure on?"""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
+from .. import units
 from ..cores import usable_cores
 from ..environments.environment import known
-from ..environments.inventory import default_home, measured_ceilings
+from ..environments.inventory import default_home, measured_ceilings, timed_kernels
 from ..machine.best_rates import best_rates
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
-from .console import output, print_json
+from . import exit_codes
+from .console import new_table, output, print_json, say
 from .options import Json
 
 
 def doctor(
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")] = False,
+    kernels: Annotated[
+        bool, typer.Option("--kernels", help="Calibrate a GPU and time our kernels there (minutes: they are compiled first).")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best of which are kept; those
-    called cold are of memory that a GPU's cache does not hold."""
+    called cold are of memory that a GPU's cache does not hold. With --kernels also what our kernels take on a GPU, without the
+    host, and at what share of the rate of copies they move their bytes: cold ones of the best copy, warm ones of one of their
+    size. Exit code 6 without a GPU, 3 if a kernel cannot run."""
     home, machine, now = default_home(), machine_facts(), current_load()
     environments = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in home.devices else "cpu"
-    ceilings = {device: measured_ceilings(device)} if calibrate else {}
+    if kernels and device != "cuda":
+        say("--kernels: the default environment reaches no CUDA device here")
+        raise typer.Exit(exit_codes.NOTHING)
+    try:
+        rates, timed = timed_kernels() if kernels else (measured_ceilings(device) if calibrate else {}, [])
+    except RuntimeError as error:
+        say(f"nothing could be measured: {error}")
+        raise typer.Exit(exit_codes.FAILED) from None
+    ceilings = {device: rates} if rates else {}
+    failed = dict.fromkeys(f"{one['spelling']} {one['name']}: {one['reason']}" for one in timed if one.get("reason"))
     for each, rates in ceilings.items():
         best_rates(machine["hash"], each, len(usable_cores()), rates, keep=True)
     advice = measuring_advice(machine, now)
     if as_json:
         facts = {"machine": machine, "load": now, "environment": home.facts, "environments": environments}
-        print_json({**facts, **({"ceilings": ceilings} if calibrate else {}), "advice": advice})
-        return
+        measured = {"ceilings": ceilings} | ({"kernels": timed} if kernels else {}) if ceilings else {}
+        print_json({**facts, **measured, "advice": advice})
+        raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
     console = output()
     console.print(f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}")
     console.print(f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}")
@@ -42,5 +61,20 @@ def doctor(
                 console.print(f"{word:12} {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
         for name, rate in rates["matmul_flops_per_s"].items():
             console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
-    for sentence in advice:
-        console.print(f"[yellow]note[/]         {sentence}")
+    if timed:
+        console.print(_table(timed))
+    for sentence in [*advice, *failed]:
+        console.print(f"[yellow]note[/]         {escape(sentence)}", soft_wrap=True)
+    raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
+
+
+def _table(timed: list[dict[str, Any]]) -> Table:
+    figures = ("bytes", "cold", "of copies", "warm", "of copies", "per s")
+    table = new_table("kernel", "spelling", "format", "T × B × N", *figures, whole=("kernel", "format"), right=figures)
+    for one in timed:
+        took = one.get("cold_s") or one.get("warm_s")
+        rate = f"{one['flops'] / took / 1e12:.1f} TFLOP" if one.get("flops") and took else ""
+        cold, warm = ([units.seconds(one.get(f"{kind}_s")), units.share(one.get(f"{kind}_share"))] for kind in ("cold", "warm"))
+        shape = " × ".join(map(str, one["shape"]))
+        table.add_row(one["name"], one["spelling"], one["format"], shape, units.size(one.get("bytes")), *cold, *warm, rate)
+    return table

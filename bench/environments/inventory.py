@@ -17,7 +17,7 @@ from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
 
-TIMEOUT_S = 60.0
+TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,12 @@ def declared_name(reference: str) -> str:
 def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
     """The best that the device can do: bytes copied per second by working-set size, flops per second by format."""
     return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")["ceilings"]
+
+
+def timed_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
+    """`measured_ceilings` of the GPU, and what every kernel of ours takes there."""
+    event = launch_apart("kernels", {}, "cuda", KERNELS_TIMEOUT_S).answer("calibration")
+    return event["ceilings"], event["kernels"]
 
 
 def _home(answer: dict[str, Any], executor: Executor) -> Home:

@@ -7,7 +7,24 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from ..schema import Bytes, Environment, Facts, PartName, Phase, Positive, Seconds, Share, Status, Texts, Weighed, understood
+from ..schema import (
+    Bytes,
+    Count,
+    Environment,
+    Facts,
+    Label,
+    Number,
+    PartName,
+    Phase,
+    Positive,
+    Seconds,
+    Share,
+    Status,
+    Text,
+    Texts,
+    Weighed,
+    understood,
+)
 from ..texts import clean
 
 SENSELESS = "its worker reported what makes no sense"
@@ -30,6 +47,22 @@ class AllRates(_Strict):
     copy_bytes_per_s: Rates = {}
     cold_copy_bytes_per_s: Rates = {}
     matmul_flops_per_s: dict[str, Positive] = {}
+
+
+class TimedKernel(_Strict):
+    """What a kernel of ours took; see `measure/kernel_times.py`."""
+
+    name: Label
+    spelling: Label
+    format: Label
+    shape: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    bytes: Bytes = 0
+    flops: Number = 0.0
+    warm_s: Seconds | None = None
+    cold_s: Seconds | None = None
+    warm_share: Number | None = None
+    cold_share: Number | None = None
+    reason: Text | None = None
 
 
 class Described(_Strict):
@@ -68,6 +101,7 @@ class Event(_Strict):
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()
     ceilings: AllRates = AllRates()
+    kernels: list[TimedKernel] = []
     nonzero: Share = 0.0
     adapters: list[Described] = []
     environment: Environment | None = None

@@ -84,6 +84,18 @@ def ceilings(job: Job, emit: Emit) -> None:
     emit({"part": "calibration", "ceilings": calibrate_device(job["device"]).as_dict()})
 
 
+def kernels(job: Job, emit: Emit) -> None:
+    from snnbench.adapters.base.cuda_queue import CudaQueue
+    from snnbench.adapters.base.own_kernels import own_kernels
+
+    from ..measure.ceilings import calibrate_device
+    from .kernel_case import timed
+
+    rates = calibrate_device("cuda")
+    told = list(timed(CudaQueue(), own_kernels("cuda"), rates))
+    emit({"part": "calibration", "ceilings": rates.as_dict(), "kernels": told})
+
+
 def canary(job: Job, emit: Emit) -> None:
     from ..cores import use_cores
     from ..measure.canary import seconds_of_task
@@ -111,7 +123,7 @@ def null(job: Job, emit: Emit) -> None:
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, judge, free, canary, describe, ceilings, null)}
+VERBS = {f.__name__: f for f in (run, prove, judge, free, canary, describe, ceilings, kernels, null)}
 
 if __name__ == "__main__":
     main()

@@ -43,9 +43,8 @@ def gpu(tmp_path):
 def test_all_stages_run_after_one_has_failed_and_only_that_one_runs_again(gpu, tmp_path):
     ended, calls = gpu(failing="tests/gpu")
     assert ended.returncode == 1 and "failed: kernels (3)" in ended.stderr
-    assert [word in call for word, call in zip(("doctor", "tests/gpu", "check", "gpu-first.toml"), calls, strict=True)] == [
-        True
-    ] * 4
+    asked = ("doctor --calibrate", "tests/gpu", "doctor --kernels", "check", "gpu-first.toml")
+    assert [word in call for word, call in zip(asked, calls, strict=True)] == [True] * 5
     again, calls = gpu()
     assert again.returncode == 0 and len(calls) == 1 and "tests/gpu" in calls[0]
     assert "measure: passed before" in again.stdout
