@@ -9,7 +9,7 @@ from typing import Any
 from snnbench.adapters.registry import BUILT_IN, references
 
 from ..executors.executor import CannotStart, Executor, OwnEnvironment
-from ..executors.launch import launch_apart
+from ..executors.launch import NoAnswerInTime, launch_apart
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
 from ..mistakes import ConfigError
@@ -65,10 +65,11 @@ class Inventory:
         """Where an adapter's workers run; the default home if its environment cannot be used."""
         return self.homes.get(adapter.home, self.default)
 
-    def add(self, entry: dict[str, Any], home: str = "default") -> None:
-        """Take in a worker's entry for one adapter, in place of an earlier one of the same name."""
+    def add(self, entry: dict[str, Any], home: str = "default") -> str:
+        """Take in a worker's entry for one adapter, in place of an earlier one of the same name, which is returned."""
         adapter = AdapterInfo.from_answer(entry, declared_name(entry["reference"]) if "error" in entry else "", home)
         self.adapters[adapter.name], self.refusals[adapter.name] = adapter, entry.get("refusals", {})
+        return adapter.name
 
 
 def default_home() -> Home:
@@ -84,16 +85,20 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
     Of this project's adapters only those that the inquiry names are asked; of the others no more than the name is known.
     An adapter is at home in the default environment if its framework is installed there, else in the one made for it. An
     adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status. Raises
-    RuntimeError if the default environment gives no answer, ConfigError if something in `files` is no adapter.
+    RuntimeError if the default environment gives no answer, ConfigError if something in `files` is no adapter, or two have one
+    name.
     """
     asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
     answer = _answer(replace(inquiry, references=asked), executor)
     inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()})
     strangers = [*(reference for reference in references().values() if reference not in BUILT_IN.values()), *files]
+    given: dict[str, str] = {}
     for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
         if entry.get("no_adapter") and entry["reference"] in files:
             raise ConfigError(entry["error"])
-        inventory.add(entry)
+        name = inventory.add(entry)
+        if entry["reference"] in files and (other := given.setdefault(name, entry["reference"])) != entry["reference"]:
+            raise ConfigError(f"{other} and {entry['reference']}: both have the name {name!r}; give one of them another `name`")
     for own in known().values():
         lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]
         lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
@@ -125,6 +130,8 @@ def _ask_stranger(reference: str, inquiry: Inquiry, executor: Executor) -> dict[
     try:
         (entry,) = _answer(_about(inquiry, reference), executor)["adapters"]
         return entry
+    except NoAnswerInTime:
+        return {"reference": reference, "error": f"the import of {reference} did not end within {TIMEOUT_S:g} s"}
     except RuntimeError as error:
         return {"reference": reference, "error": str(error)}
 

@@ -1,5 +1,6 @@
 """Launches workers, gives them orders, and says how they ended: what they reported, their last output, how long it took."""
 
+import errno
 import json
 import os
 import re
@@ -31,6 +32,10 @@ APART_MEMORY_BYTES = 16 * 2**30
 """That a worker outside a run may use."""
 
 
+class NoAnswerInTime(RuntimeError):
+    """A worker was stopped before it had answered."""
+
+
 @dataclass
 class Outcome(Ending):
     """How a worker ended, the events that it reported, and the end of its output. `fault` is in words why it was ended before its
@@ -52,10 +57,13 @@ class Outcome(Ending):
         return self.events[-1]["cpu_seconds"] if self.complete else None
 
     def answer(self, part: str) -> dict[str, Any]:
-        """The event named `part`. Raises RuntimeError with the worker's last line of output if there is none."""
+        """The event named `part`. Raises RuntimeError with the worker's last line of output if there is none, NoAnswerInTime if
+        it was stopped."""
         for event in self.events:
             if event["part"] == part:
                 return event
+        if self.timed_out:
+            raise NoAnswerInTime(f"the worker gave no answer within {self.duration_s:.0f} s")
         raise RuntimeError((self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1])
 
 
@@ -135,7 +143,8 @@ class Launched:
         return not unwritten
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for the next answer. None: the worker has ended, has no time left, or answers more than anybody asked for."""
+        """Wait for the next answer. None: the worker has ended, has no time left, or answers more than anybody asked for.
+        Raises OSError if it found the disk full when the harness wrote: that is nobody's case."""
         start = time.monotonic()
         while b"\n" not in self.unread and self._ready(start, self.answers, select.POLLIN):
             with suppress(BlockingIOError):  # and read from them
@@ -145,7 +154,10 @@ class Launched:
                 break
         self.spend(time.monotonic() - start)
         line, newline, self.unread = self.unread.partition(b"\n")
-        return (read_object(line) or {}) if newline else None
+        answer = (read_object(line) or {}) if newline else None
+        if answer and "no_room" in answer:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.parent))
+        return answer
 
     def spend(self, seconds: float) -> None:
         """Take so many seconds from those that the worker has: somebody else computed for it."""

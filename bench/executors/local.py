@@ -20,6 +20,8 @@ from .surroundings import MATTER
 
 LONGEST_READING_S = 5.0
 """Until the last output of a worker that has ended is read: somebody who is out of reach may hold the pipe."""
+MOST_LOOKS = 100
+"""For processes that an ended worker left."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,16 @@ class LocalWorker:
                 descendant.kill()
         self.process.wait()
         self.alive.discard(self.process.pid)
-        for orphan in psutil.Process().children():  # a worker's daemon became our child when its own parent ended
-            if orphan.pid not in self.alive | self.strangers:
+        for _ in range(MOST_LOOKS):  # who is killed may have started somebody just before
+            # Those of workers that live are below these: who is here had a worker that has ended.
+            orphans = [child for child in psutil.Process().children() if child.pid not in self.alive | self.strangers]
+            for orphan in orphans:
                 with suppress(psutil.Error):
-                    if not self.alive or orphan.environ().get("TMPDIR") == self.variables["TMPDIR"]:
-                        for one in (*orphan.children(recursive=True), orphan):
-                            one.kill()
-                        orphan.wait()
+                    for one in (orphan, *orphan.children(recursive=True)):
+                        one.kill()
+                    orphan.wait(LONGEST_READING_S)
+            if not orphans:
+                break
 
 
 def used_bytes(pid: int) -> int:

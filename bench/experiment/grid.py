@@ -58,7 +58,7 @@ def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str
         here = [each for each, adapter in adapters.items() if not adapter.lacking]
         return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, where)]
     if name not in adapters:
-        raise ConfigError(f"{where} = {text!r}: unknown framework{nearest(name, adapters)} (there are {', '.join(adapters)})")
+        raise ConfigError(f"{where} = {text!r}: unknown framework{others(name, adapters)}")
     adapter = adapters[name]
     try:
         return [(name, construction, mode) for construction, mode in variants_of(words, adapter.constructions, adapter.modes)]
@@ -68,6 +68,12 @@ def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str
         raise ConfigError(
             f"{where} = {text!r}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
         ) from None
+
+
+def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
+    """What to say behind a name that no adapter has: who there is, and who could not be asked for a name."""
+    failed = "".join(f"; {adapter.error}" for adapter in adapters.values() if adapter.error)
+    return f"{nearest(name, adapters)} (there are {', '.join(adapters)}){failed}"
 
 
 def _matches(case: Case, entry: dict[str, Any]) -> bool:

@@ -88,9 +88,10 @@ class Block:
                     live.time_passes(self.random)
                     ended += [self._ended(live, one) for one in list(live.members)]
             finally:
-                if live:
-                    self.spent.append(live.close())
-                self.spent.append(judge.close())
+                try:
+                    self.spent.append(live.close() if live else 0.0)
+                finally:
+                    self.spent.append(judge.close())
             monitor.note_workers(None if None in self.spent else sum(filter(None, self.spent)))
         name = None if ran_out is None else secrets.token_hex(6)
         for one in ended:

@@ -15,9 +15,9 @@ from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratc
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
 from ..experiment.config import Grid
-from ..experiment.grid import resolve_framework
+from ..experiment.grid import others, resolve_framework
 from ..experiment.values import parse_neuron
-from ..mistakes import ConfigError, nearest
+from ..mistakes import ConfigError
 from ..worker.task import Inquiry
 from ..workloads import WORKLOADS, workload_of
 from .judge import Judge, passed
@@ -83,7 +83,7 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
         names = [adapter.name for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:
-            raise ConfigError(f"unknown framework {bare!r}{nearest(bare, adapters)} (there are {', '.join(adapters)})")
+            raise ConfigError(f"unknown framework {bare!r}{others(bare, adapters)}")
     cases = [
         replace(point, framework=framework, construction=construction, mode=mode)
         for name in names

@@ -1,5 +1,6 @@
 """`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work. JOB is a JSON file. The
-process writes a file of events, one JSON document a line, which survives its crash."""
+process writes a file of events, one JSON document a line, which survives its crash. Where the disk is full it answers that, and
+ends."""
 
 import importlib
 import json
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .no_room import NoRoom, own_writing
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 from .task import Inquiry, Task
 from .usage import cpu_seconds
@@ -23,17 +25,34 @@ def main() -> None:
     die_with_parent(job["parent"])
     forbid_network_and_pip()
     limit_memory(job["memory_bytes"])
+    answers = os.open(job["answers"], os.O_WRONLY)
+    try:
+        status = carry_out(verb, job)
+    except NoRoom:
+        os.write(answers, b'{"no_room": true}\n')
+        os._exit(1)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # frameworks take up to a second to tear themselves down, and some crash doing it
+
+
+def carry_out(verb: str, job: Job) -> int:
+    """Do the work, and report it; the exit code. Raises NoRoom."""
     part, status = "start", 0
-    with open(job["events"], "a") as stream:
+    with open(os.open(job["events"], os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as stream:
 
         def emit(event: dict[str, Any]) -> None:
             nonlocal part
             part = event["part"]
-            stream.write(json.dumps(event) + "\n")
-            stream.flush()
+            unwritten = json.dumps(event).encode() + b"\n"
+            with own_writing():
+                while unwritten:  # of what a full disk cuts, the rest raises
+                    unwritten = unwritten[stream.write(unwritten) :]
 
         try:
             VERBS[verb](job, emit)
+        except NoRoom:
+            raise
         except BaseException as error:  # what no part has caught, KeyboardInterrupt and its like too
             if isinstance(error, SystemExit) and isinstance(error.code, int | None):
                 raise
@@ -45,9 +64,7 @@ def main() -> None:
             emit({"part": part, "status": known, "reason": reason})
             status = 1
         emit({"part": "end", "cpu_seconds": cpu_seconds()})
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # frameworks take up to a second to tear themselves down, and some crash doing it
+    return status
 
 
 def run(job: Job, emit: Emit) -> None:
@@ -75,7 +92,8 @@ def free(job: Job, emit: Emit) -> None:
     from ..proof.free_run import write_free_run
 
     task = Task.from_dict(job)
-    write_free_run(task.case, task.free_run)
+    with own_writing():
+        write_free_run(task.case, task.free_run)
 
 
 def ceilings(job: Job, emit: Emit) -> None:

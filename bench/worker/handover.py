@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +14,7 @@ from snnbench.adapters.base.contract import FixedPoint
 from snnbench.adapters.base.result import Answer, Gradients
 
 from ..measure.phases import Draw
+from .no_room import own_writing
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ RECORDS: dict[str, Any] = {kind.__name__: kind for kind in (Answer, Draw, FixedP
 
 
 def encode(value: Any, folder: Path) -> Any:
-    """JSON for `value`; its arrays are written into `folder`. Raises ValueError for what would have to be pickled.
+    """JSON for `value`; its arrays are written into `folder`. Raises ValueError for what would have to be pickled,
+    and NoRoom.
 
     >>> encode({"a": 1.5, "b": None}, Path())
     {'dict': {'a': 1.5, 'b': None}}
@@ -43,9 +46,11 @@ def encode(value: Any, folder: Path) -> Any:
     if type(value).__name__ in RECORDS:
         own = {field.name: encode(getattr(value, field.name), folder) for field in fields(value)}
         return {type(value).__name__: own}
-    name = f"{uuid4().hex}.npy"
-    folder.mkdir(parents=True, exist_ok=True)  # another worker's adapter may have removed it
-    np.save(folder / name, np.asarray(value), allow_pickle=False)
+    name, array = f"{uuid4().hex}.npy", np.asarray(value)
+    with own_writing():
+        folder.mkdir(parents=True, exist_ok=True)  # another worker's adapter may have removed it
+        with open(folder / name, "wb") as stream:  # of a file itself NumPy would not say why a write is short
+            np.lib.format.write_array(cast(Any, SimpleNamespace(write=stream.write)), array, allow_pickle=False)
     return {"array": name}
 
 

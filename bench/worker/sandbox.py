@@ -27,10 +27,12 @@ def limit_memory(size: int) -> None:
 
 
 def die_with_parent(parent: int | None) -> None:
-    """Have the kernel kill this process when its parent, the harness, dies; None in a container, where it cannot be seen."""
+    """Have the kernel kill this process when its parent, the harness, dies; None in a container, where it cannot be seen. What
+    outlives its own parent stays below this process for as long as it lives: then nobody takes it for another worker's."""
     if sys.platform == "linux" and parent is not None:
-        set_parent_death_signal = 1
+        set_parent_death_signal, set_child_subreaper = 1, 36
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
+        ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1)
         if os.getppid() != parent:
             os._exit(1)
 

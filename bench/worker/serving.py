@@ -15,6 +15,7 @@ from ..workloads import workload_of
 from .author import from_author
 from .channel import Channel
 from .handover import Reference, decode, encode
+from .no_room import NoRoom
 
 DONE = {"prepare", "load", "wait", "release"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "inference", "put"}
@@ -64,6 +65,8 @@ class Serving:
         """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
         try:
             return {"answer": encode(answer_of(program, result, phase in ("backward", "step")), self.folder)}
+        except NoRoom:
+            raise
         except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 
@@ -86,6 +89,8 @@ class Serving:
             if method in KEPT:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
+        except NoRoom:
+            raise
         except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 

@@ -7,7 +7,9 @@ from snnbench.adapters.base.case import NATIVE, Case
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.environments import inventory
 from snnbench.environments.inventory import take_inventory
+from snnbench.experiment.grid import resolve_framework
 from snnbench.kernels.spec import NEURONS
+from snnbench.mistakes import ConfigError
 from snnbench.run.planning import load_plan
 from snnbench.worker.task import Inquiry
 
@@ -59,3 +61,35 @@ def test_who_cannot_be_asked_is_listed_with_the_error(launched, reference, name,
     adapter = take_inventory([f"{FAULTY / reference}"]).adapters[name]
     assert words in adapter.error and adapter.constructions == ("default",)
     assert adapter.as_dict()["error"] == adapter.error and adapter.as_dict()["environment"] == "default"
+
+
+def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeypatch):
+    monkeypatch.setattr(inventory, "_ask_stranger", lambda reference, *rest: {"reference": reference, "name": "mine"})
+    files = [f"{tmp_path / folder / 'mine.py'}:Mine" for folder in "ab"]
+    with pytest.raises(ConfigError) as told:
+        take_inventory(files)
+    assert str(told.value) == f"{files[0]} and {files[1]}: both have the name 'mine'; give one of them another `name`"
+    assert take_inventory([files[0], files[0]]).adapters["mine"].reference == files[0], "once more the same"
+
+
+def test_an_import_that_hangs_is_told_where_its_name_is_asked_for(launched, tmp_path, monkeypatch):
+    monkeypatch.setattr(inventory, "TIMEOUT_S", 1.0)
+    hanging = tmp_path / "hanging.py"
+    hanging.write_text("import signal\nsignal.pause()\n")
+    monkeypatch.setattr(inventory, "_answer", patient(inventory._answer))
+    there = take_inventory([f"{hanging}:Hangs"], Inquiry(frameworks=()))
+    with pytest.raises(ConfigError, match=rf"unknown framework .*; the import of {hanging}:Hangs did not end within 1 s"):
+        resolve_framework("mine", there.adapters, "here")
+
+
+def patient(answer):
+    """The default environment has all the time that it needs."""
+
+    def asked(inquiry, executor):
+        if not any(reference.endswith(":Hangs") for reference in inquiry.references):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(inventory, "TIMEOUT_S", 60.0)
+                return answer(inquiry, executor)
+        return answer(inquiry, executor)
+
+    return asked

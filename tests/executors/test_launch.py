@@ -1,14 +1,16 @@
 """What becomes of a worker that does what it likes: it is ended, told in words, and takes nothing with it."""
 
+import json
 import os
 import sys
 from dataclasses import dataclass
 
+import psutil
 import pytest
 
 from snnbench.executors.events import MOST_BYTES
 from snnbench.executors.executor import TAIL_BYTES
-from snnbench.executors.launch import Launched, launch
+from snnbench.executors.launch import Launched, NoAnswerInTime, launch
 from snnbench.executors.local import LocalExecutor, LocalWorker
 from snnbench.run.outcome import verdict
 
@@ -121,3 +123,60 @@ def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
     workers = [Launched("run", {}, tmp_path / "scratch", 9.0, 1 << 34, {}, Scripted(text=END)) for _ in range(2)]
     assert workers[0].folder != workers[1].folder
     assert [worker.end().exit_code for worker in workers if worker.answer() is None] == [0, 0]
+
+
+def test_no_room_for_the_harness_s_own_files_is_no_outcome_of_a_case(tmp_path):
+    with pytest.raises(OSError, match="No space left") as told:
+        ended(tmp_path, """answer('{"no_room": true}')\nsignal.pause()""")
+    assert told.value.filename == str(tmp_path / "scratch")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_who_gives_no_answer_in_time_is_told_apart_from_who_dies(tmp_path):
+    slow, _ = ended(tmp_path, "signal.pause()", timeout=0.2)
+    with pytest.raises(NoAnswerInTime, match="no answer within 0 s"):
+        slow.answer("describe")
+    with pytest.raises(RuntimeError) as told:
+        ended(tmp_path, "os._exit(3)")[0].answer("describe")
+    assert not isinstance(told.value, NoAnswerInTime)
+
+
+DAEMON = """
+sys.path[:0] = json.loads(os.environ["PATHS"])
+from snnbench.worker.sandbox import die_with_parent
+die_with_parent(job["parent"])
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        os.environ.clear()
+        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)"], {})
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children")
+@pytest.mark.parametrize("left", ["os._exit(0)", "answer('{}'); signal.pause()"])
+def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(tmp_path, monkeypatch, left):
+    monkeypatch.setenv("PATHS", json.dumps(sys.path))
+    here = psutil.Process()
+    before = set(here.children(recursive=True))
+    other = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text="answer('{}'); signal.pause()"))
+    assert other.answer() == {}
+    beside = set(here.children(recursive=True)) - before
+    worker = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=DAEMON + left))
+    worker.answer()
+    worker.end()
+    assert set(here.children(recursive=True)) - before == beside
+    other.end()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children")
+def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATHS", json.dumps(sys.path))
+    owner = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=DAEMON + "os.wait(); answer('{}'); signal.pause()"))
+    assert owner.answer() == {}
+    other = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=END))
+    other.answer()
+    other.end()
+    assert psutil.Process(owner.running.process.pid).children()
+    owner.end()
