@@ -87,6 +87,7 @@ Name = Annotated[str, Field(strict=True, max_length=200, pattern=r"^[A-Za-z0-9_]
 SetName = Annotated[Name, BeforeValidator(_harmless)]
 CaseId = Annotated[str, Field(strict=True, pattern=hexadecimal(16))]
 DoneKey = Annotated[str, Field(strict=True, pattern=hexadecimal(12))]
+LiveSet = Annotated[str, Field(strict=True, pattern=hexadecimal(12))]
 Count = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
 Size = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Bytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 60)]
@@ -200,7 +201,8 @@ class Gpu(TypedDict):
 
 
 class Machine(TypedDict):
-    """Which machine this is; its `hash` covers what timings depend on, `node` tells this very one from others."""
+    """Which machine this is; its `hash` covers what timings depend on, `node` tells this very one from others, for
+    as long as `node_of` stays what it is: a `boot_id` until the next reboot."""
 
     cpu: Text
     usable_threads: Count
@@ -213,6 +215,7 @@ class Machine(TypedDict):
     kernel: NotRequired[Text]
     container: NotRequired[bool]
     node: NotRequired[Name]
+    node_of: NotRequired[Name]
 
 
 class Settings(TypedDict):

@@ -107,7 +107,7 @@ class Record(_Strict):
     case: Annotated[dict[str, Any], AfterValidator(_is_a_case)]
     set: schema.SetName
     block: Annotated[int, Field(ge=0, lt=1000)]
-    live_set: schema.Text | None = None
+    live_set: schema.LiveSet | None = None
     attempt: schema.Count = 1
     done_key: schema.DoneKey
     status: schema.Status

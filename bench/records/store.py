@@ -150,16 +150,24 @@ class ResultFolder:
         self._contents[path] = _content(path)
         return path
 
-    def remember_records(self) -> None:
-        """Keep what the records are now. Call before a run starts workers, which could write to them."""
-        self._finished = {path: path.read_bytes() for path, one in self._contents.items() if isinstance(one, Record)}
+    def remember(self) -> None:
+        """Keep what the folder holds now. Call before a run starts workers, which could write to it."""
+        own = [path for path in (self.marker, self.experiment, self.planned, *self.environments) if path.is_file()]
+        records = [path for path, one in self._contents.items() if isinstance(one, Record)]
+        self._finished = {path: path.read_bytes() for path in (*own, *records)}
 
-    def restore_records(self) -> Iterator[str]:
-        """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file."""
-        for path, content in self._finished.items():
-            if not path.is_file() or path.read_bytes() != content:
-                self.write(path, content)
+    def restore(self) -> Iterator[str]:
+        """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file; in one
+        for all of them if the folder itself was removed, which the missing marker shows."""
+        known = self._finished.items()
+        changed = {path: content for path, content in known if not path.is_file() or path.read_bytes() != content}
+        removed = self.marker in changed and not self.marker.exists()
+        for path, content in changed.items():
+            self.write(path, content)
+            if not removed:
                 yield f"{path} was changed during the run by somebody else: it is written again as it was"
+        if removed:
+            yield f"{self} was removed during the run by somebody else: {len(changed)} files are written again as they were"
 
     def only_set(self) -> str | None:
         """The set that all records are of; None if there are none, or records of several."""

@@ -56,15 +56,17 @@ def execute(
     """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
     case, `tell` with words on what happens between, `say` with sentences on what is measured again. With `fresh`, cases that are
     done are measured again. Returns everything that the folder holds then, whether the run was interrupted, and a sentence for
-    every record that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
+    every file that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
     writing there."""
     with folder.locked(), folder.writing() as scratch:
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
-        folder.write_experiment(plan.experiment.model_dump(mode="json") | {"adapters": adapters})
+        digests = {one.adapter.reference: one.adapter.source_sha256 for one in plan.cases}
+        sources = {"adapter_sources": [digests.get(reference) for reference in plan.experiment.adapters]}
+        folder.write_experiment(plan.experiment.model_dump(mode="json") | {"adapters": adapters} | sources)
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)
-        folder.remember_records()
+        folder.remember()
         interrupted = False
         try:
             runner = Runner(plan, folder, scratch, fresh, tell)
@@ -74,7 +76,7 @@ def execute(
                 show(finished)
         except KeyboardInterrupt:
             interrupted = True
-        changed = list(folder.restore_records())
+        changed = list(folder.restore())
         results = results_of([folder])
         write_report(folder, plan.experiment.name, results)
     return results, interrupted, changed

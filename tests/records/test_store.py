@@ -1,9 +1,11 @@
 """Records are written whole or not at all, and can be read for good."""
 
 import json
+import shutil
 
 import pytest
 from support.paths import GOLDEN
+from support.synthetic import record
 from support.trees import tree
 
 from snnbench.files import write_atomically
@@ -73,6 +75,7 @@ def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
             "case: not a case: Case.__init__() got an unexpected keyword argument 'neurone'",
         ),
         ({"case": {}}, "case: not a case: 'neuron'"),
+        ({"live_set": "../../x"}, "live_set = '../../x': must be 12 hexadecimal digits"),
         ({"block": "first"}, "block = 'first': must be a whole number"),
     ],
 )
@@ -164,3 +167,25 @@ def test_a_part_of_a_plan_adds_to_what_the_folder_knows(tmp_path):
     assert not names and sentence.endswith("it must be an object, in braces")
     folder.write_planned({c: "case c"}, of_more=True)
     assert folder.read_planned() == ({c: "case c"}, [])
+
+
+def test_a_folder_that_somebody_removes_is_written_again_and_told_in_one_sentence(tmp_path):
+    folder = ResultFolder(tmp_path / "set")
+    folder.make()
+    folder.write_experiment({"name": "a"})
+    folder.write_planned({"0" * 16: "torch"})
+    folder.write_environment({"hash": "e"})
+    folder.remember()
+    folder.write_record(record())
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    shutil.rmtree(folder.path)
+    folder.write_record(record("jax"))
+    assert list(folder.restore()) == [
+        f"{folder} was removed during the run by somebody else: 5 files are written again as they were"
+    ]
+    assert before.items() <= {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}.items()
+    folder.planned.write_text("{}")
+    assert list(folder.restore()) == [
+        f"{folder.planned} was changed during the run by somebody else: it is written again as it was"
+    ]
+    assert list(folder.restore()) == []

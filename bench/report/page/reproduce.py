@@ -50,7 +50,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     measure = dict(values["measure"])
     measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("slot", "budget", "timeout")}
     measure["host_memory"] = f"{measure['host_memory']}B"
-    return {**values, "measure": measure}
+    return {**{name: value for name, value in values.items() if name != "adapter_sources"}, "measure": measure}
 
 
 def as_toml(experiment: Experiment) -> str:

@@ -16,7 +16,7 @@ from ..table import Table
 BAR = "  "
 """The heading of the column of bars, which has no name. They begin at zero: twice the time is twice as long."""
 BAR_WIDTH = 12
-MOST_LINES = 300
+MOST_LINES = 1200
 """Groups of cases are printed up to about so many lines; nobody scrolls through more."""
 UNLIMITED = 1000
 """Characters; no table is that wide."""
