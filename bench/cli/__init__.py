@@ -34,6 +34,8 @@ def main() -> None:
             setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "replace", line_buffering=stream.line_buffering))
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))
+    except KeyboardInterrupt:  # once more, while the first was told
+        os._exit(INTERRUPTED)
     finally:
         handle(_leave)
 

@@ -9,11 +9,12 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..texts import SHOWN, clean, cut
-from . import adapters, check, compare, doctor, env, init, merge, plan, report, run
+from . import adapters, check, compare, doctor, env, exit_codes, init, merge, plan, report, run
+from .console import say
 
 
 class _Group(TyperGroup):
-    """What the parser says of mistakes is harmless and short, as what we say."""
+    """What the parser says of mistakes is harmless and short, as what we say. Ctrl-C is told."""
 
     def make_context(self, *arguments: Any, **values: Any) -> Any:
         with _short():
@@ -32,6 +33,9 @@ def _short() -> Iterator[None]:
         if isinstance(message := getattr(error, "message", None), str):
             error.message = cut(clean(message), *SHOWN)  # type: ignore[attr-defined]
         raise
+    except KeyboardInterrupt:  # typer turns it into a silent exit
+        say("interrupted; what was finished is kept")
+        raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
 app = typer.Typer(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import psutil
 
 from ..cores import usable_cores
 from .nvml import answer, device_count, handle_of
+
+MANY_SIGNS = 4
+"""Boards that nobody gave a number have one of few signs."""
 
 
 def machine_facts() -> dict[str, Any]:
@@ -27,18 +31,20 @@ def machine_facts() -> dict[str, Any]:
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
-    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, "node": _node(container)}
+    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, **_node(container)}
 
 
-def _node(container: bool) -> str:
-    """This machine, as a hash that tells it from others and nothing else: the same after a reboot, but for containers, whose
-    names and files are those of an image and tell nothing."""
-    places = [Path("/proc/sys/kernel/random/boot_id")]
-    if not container:
-        places.insert(0, Path("/etc/machine-id"))
-    known = (text for place in places if place.is_file() and (text := place.read_text().strip()))
-    text = f"{'' if container else platform.node()} {next(known, '')}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def _node(container: bool, root: Path = Path("/")) -> dict[str, str]:
+    """`node`: this machine as a hash that tells it from others and nothing else, and in `node_of` what it is a hash of: the same
+    after a reboot, unless that is `boot_id`. Names and files of a container are those of an image. Empty where nothing is known.
+    """
+    places = [root / "etc/machine-id", root / "sys/class/dmi/id/product_uuid", root / "proc/sys/kernel/random/boot_id"]
+    for place in places[container:]:
+        with suppress(OSError, UnicodeDecodeError):  # most may read what is the board's own, not all
+            if len(set(text := place.read_text().strip())) > MANY_SIGNS:
+                named = f"{'' if container else platform.node()} {text}"
+                return {"node": hashlib.sha256(named.encode()).hexdigest()[:12], "node_of": place.name}
+    return {}
 
 
 def machine_label(machine: Mapping[str, Any]) -> str:

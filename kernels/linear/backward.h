@@ -96,12 +96,12 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const BackwardArrays arrays = *addresses;
   const uint64_t* words = arrays.words ? (const uint64_t*)arrays.words + 1 : nullptr;
   const int64_t rows = n.rows(), threads = smaller(n.threads, n.blocks());
-  const int64_t half = n.given ? rows : parts(parts(rows, 2), SELECTED) * SELECTED, most = smaller(smaller(CHUNK, half), rows);
+  const int64_t most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows);
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
-  // From chunk to chunk sums of a full block lie where its result will; others, and those of short types, in memory of their own.
-  const bool in_place = sizeof(LINEAR_SUM) == 4 && !n.given, at_once = most == rows;
-  const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = at_once ? 0 : in_place ? 1 : n.blocks();
+  // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.
+  const bool in_place = sizeof(LINEAR_SUM) == 4 && !n.given;
+  const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = in_place ? 1 : n.blocks();
   const int64_t turned_words = arrays.by_weight ? n.planes() * parts(most, WORD) * n.inputs : 0;
   const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
   const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
@@ -143,10 +143,8 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
       for (int64_t out = 0; out < n.blocks(); ++out) {
         const int64_t count = smaller(BLOCK, n.outputs - out * BLOCK);
         LINEAR_SUM* to = arrays.by_weight ? arrays.by_weight + out * BLOCK * n.inputs : nullptr;
+        float* sums = in_place && count == BLOCK ? (float*)to : others + (apart > 1 ? out : 0) * block_sums;
         const Own& mine = own[omp_get_thread_num()];
-        float* sums = at_once ? mine.sums
-                      : in_place && count == BLOCK ? (float*)to
-                                                   : others + (apart > 1 ? out : 0) * block_sums;
         memset(mine.table + SELECTED * BLOCK, 0, BLOCK * 4);
         for (int64_t part = blocks - 1; part >= 0; --part) {
           const int64_t first = part * SELECTED, in_part = smaller(SELECTED, taken - first);

@@ -19,6 +19,22 @@ AT_EXIT = """
 import atexit, os, sys
 atexit.register(os.kill, os.getpid(), int(sys.argv[2]))
 """
+AT_WORKER = """
+import os, subprocess, sys
+def start(*arguments, **given):
+    os.kill(os.getpid(), sent)
+    raise AssertionError("nothing is started")
+sent, subprocess.Popen = int(sys.argv[2]), start
+"""
+AT_SENTENCE = """
+import os, sys
+import snnbench.cli
+def interrupted(*given, **named):
+    for _ in range(3):
+        os.kill(os.getpid(), sent)
+sent, snnbench.cli.run_command = int(sys.argv[2]), lambda imported: (imported(), interrupted())
+"""
+VERBS = {"run": ["run", "--config", "{config}"], "plan": ["plan", "--config", "{config}"], "check": ["check", "torch"]}
 IGNORED = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -45,6 +61,26 @@ def test_while_the_command_is_imported(module, sent):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_when_it_has_ended(sent):
     assert ended(AT_EXIT, "", sent) == (130, "snnbench: interrupted\n")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("verb", VERBS)
+def test_before_the_first_case_a_sentence_says_so(verb, sent, tmp_path):
+    """The first worker of a command is asked about adapters."""
+    config = tmp_path / "a.toml"
+    config.write_text('name = "a"\n[grid]\nframework = ["torch"]\n')
+    command = COMMAND.replace('["--version"]', str([word.format(config=config) for word in VERBS[verb]]))
+    done = subprocess.run(
+        [sys.executable, "-c", AT_WORKER + command, "", str(int(sent))], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (130, "snnbench: interrupted; what was finished is kept\n")
+    assert done.stdout == "" and list(tmp_path.iterdir()) == [config]
+
+
+def test_once_more_while_it_is_told_or_has_ended():
+    again = AT_EXIT.replace("os.kill,", "lambda *each: [os.kill(*each) for _ in range(3)],")
+    assert ended(again, "", signal.SIGINT) == (130, "snnbench: interrupted\n")
+    assert ended(AT_SENTENCE, "", signal.SIGINT)[0] == 130
 
 
 def test_a_full_disk_behind_standard_output_is_one_sentence():

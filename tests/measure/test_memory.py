@@ -86,15 +86,6 @@ def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
     assert 0.95 <= figures["inference"]["extra_bytes"] / border < most
 
 
-def test_products_in_pieces_sum_every_block_of_outputs_in_the_same_memory(snnbench):
-    """Room for the sums of 12 blocks would be 3 MiB more."""
-    grid = (
-        'neurons = [1024]\ntime_steps = [64]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["linear-lif"]\ninput_grad = [false]\n'
-    )
-    ended = snnbench.run(snnbench.config(["fused:linear-recompute"], grid=grid, measure="timed = false\nblocks = 1"))
-    assert ended.record("fused")["memory"]["step"]["extra_bytes"] < 7 * MIB
-
-
 @pytest.fixture
 def heap():
     """glibc's malloc as workers have it, and afterwards as it was."""
