@@ -10,6 +10,9 @@ from platformdirs import user_cache_path
 from support.pages import whole_page
 from support.paths import FAULTY, ROOT
 
+from snnbench.records.store import ResultFolder
+from snnbench.report.page.reproduce import result_set
+
 USER = "alice-of-the-lab"
 ADAPTERS = {"tells": "Tells", "tells-why": "TellsWhy", "tells-late": "TellsLate", "tells-at-once": "TellsAtOnce"}
 SECRET_FOLDER = "offer-to-a-client"
@@ -61,8 +64,10 @@ def test_what_they_told_is_there_all_the_same(told):
 
 def test_an_adapter_without_its_folder_resumes_and_is_reported(told, snnbench_module):
     ended, _ = told
-    written = json.loads((ended.folder / "experiment.json").read_text())["adapters"]
-    assert written == [f"telling.py:{name}" for name in ADAPTERS.values()]
+    written = json.loads((ended.folder / "experiment.json").read_text())
+    assert written["adapters"] == [f"telling.py:{name}" for name in ADAPTERS.values()]
+    assert [len(digest) for digest in written["adapter_sources"]] == [64] * len(ADAPTERS)
+    assert result_set(ResultFolder(ended.folder), []).strange == [], "a report reads it"
     resumed = snnbench_module("plan", "--config", snnbench_module.folder / "odd.toml", "--out", ended.folder, "--json")
     states = {case["case"]["framework"]: case["state"] for case in json.loads(resumed.stdout)["cases"]}
     assert (states["tells"], states["tells-why"]) == ("done", "unsupported"), states
