@@ -6,16 +6,16 @@
                         `IAF(...)`. Their reset is hard and attached, `{ reset = "hard", detach_reset = false }`.
 `layers`                `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
 
-All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. `alpha` is passed although
-these versions ignore it: the slope is 1 either way.
+All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. The alpha of `super`
+is passed although these versions ignore it: the slope is 1 either way.
 """
 
 from .base.case import Case
 from .base.network import Network
 from .base.torch_adapter import TorchAdapter
 
-METHODS = {"superspike": "super", "triangle": "triangle"}
-"""What Norse calls its surrogates."""
+METHODS = {("superspike", 1): ("super", 1.0), ("triangle", 1): ("triangle", 1.0), ("sigmoid", 4): ("tanh", 2.0)}
+"""Our surrogates, each with the only slope that Norse has it with, and Norse's method and alpha: sech²(2u) is the last one."""
 
 
 class Norse(TorchAdapter):
@@ -31,9 +31,10 @@ class Norse(TorchAdapter):
             return "LIF and IAF only reset to zero, with gradient"
         if spec.reset not in ("soft", "hard", "none"):
             return f"LIFBox has no reset {spec.reset!r}"
-        if spec.surrogate not in METHODS or spec.slope != 1:
+        if (spec.surrogate, spec.slope) not in METHODS:
             return (
-                "Norse's superspike ignores its slope (alpha), its triangle scales the height by it, and other surrogates differ"
+                "Norse's superspike ignores its slope (alpha), its triangle scales the height by it: both are offered with slope "
+                "1; its tanh is the sigmoid of slope 4, and others differ"
             )
         if spec.max_spikes > 1:
             return "Norse's neurons give one spike a step"
@@ -130,8 +131,8 @@ def common_parameters(spec):
     """What `LIF`, `IAF` and `LIFBox` call the same."""
     import torch
 
-    constants = {"v_th": spec.threshold, "alpha": 1.0}
-    return {"method": METHODS[spec.surrogate], **{name: torch.tensor(value) for name, value in constants.items()}}
+    method, alpha = METHODS[spec.surrogate, spec.slope]
+    return {"method": method, "v_th": torch.tensor(spec.threshold), "alpha": torch.tensor(alpha)}
 
 
 def box_parameters(spec):

@@ -23,6 +23,9 @@ PROVIDERS = ("cuda", "triton", "torch")
 
 SHORT = ("bf16", "fp16", "amp-bf16")
 
+SLOPES = {"superspike": (1, 2), "triangle": (1,)}
+"""Those with which SpikingJelly has a surrogate, where it has not all. SoftSign(α) is (α/2)/(1 + α|u|)²."""
+
 
 class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
@@ -39,8 +42,11 @@ class SpikingJelly(TorchAdapter):
             return f"LIFNode has no reset {spec.reset!r}"
         if spec.max_spikes > 1:
             return "SpikingJelly's neurons fire once a step"
-        if spec.surrogate in ("superspike", "triangle") and spec.slope != 1:
-            return "SuperSpike and PiecewiseQuadratic scale the height with the slope; only slope 1 is the same"
+        if spec.slope not in SLOPES.get(spec.surrogate, (spec.slope,)):
+            return (
+                "SuperSpike and PiecewiseQuadratic scale the height with the slope: only slope 1 is the same; SoftSign is "
+                "superspike of slope 2"
+            )
         if spec.decay == 1 and case.construction in ("parametric", "sliding-psn"):
             return "ParametricLIFNode always leaks" if not parallel else "SlidingPSN is offered here with a leak"
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
@@ -96,7 +102,7 @@ class SpikingJelly(TorchAdapter):
         from spikingjelly.activation_based import surrogate
 
         return {
-            "superspike": lambda: surrogate.SuperSpike(alpha=spec.slope),
+            "superspike": lambda: surrogate.SuperSpike(alpha=1.0) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0),
             "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
             "triangle": lambda: surrogate.PiecewiseQuadratic(alpha=spec.slope),

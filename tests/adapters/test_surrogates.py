@@ -3,6 +3,8 @@
 What a framework can spell is proved, what it cannot is refused with a reason.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.expected import HERE, adapter_of, case_of, on_jax
@@ -37,6 +39,17 @@ def test_a_surrogate_is_proved_or_refused(name, surrogate):
     if reason is None:
         proof = proof_of(adapter_of(name), case)
         assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "surrogate", "slope"),
+    [("norse", "sigmoid", 4), ("norse:lif", "sigmoid", 4), ("spikingjelly", "superspike", 2)],
+)
+def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(name, surrogate, slope):
+    spec = NeuronSpec("hard", surrogate=surrogate, slope=slope)
+    proof = proof_of(adapter_of(name), case_of(name, spec, **ODD))
+    assert proof.passed, proof.reason
+    assert "slope" in refusal_of(adapter_of(name), case_of(name, replace(spec, slope=3), **ODD))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
