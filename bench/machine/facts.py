@@ -75,20 +75,19 @@ def _cpu_model() -> str:
 
 
 def _gpus() -> list[dict[str, Any]]:
-    """Name, memory in bytes and driver of each NVIDIA GPU, as the driver says; empty without a driver. What it refuses to tell
-    is None or empty."""
+    """Facts of each NVIDIA GPU that the driver knows; empty without a driver."""
+    return [_gpu(handle) for handle in map(handle_of, range(device_count())) if handle is not None]
+
+
+def _gpu(handle: Any) -> dict[str, Any]:
+    """Name, memory in bytes and driver of a GPU. What the driver refuses to tell is None or empty."""
     import pynvml
 
-    memory = pynvml.nvmlDeviceGetMemoryInfo
-    return [
-        {
-            "name": answer(lambda: pynvml.nvmlDeviceGetName(handle)) or "NVIDIA GPU",  # noqa: B023, asked at once
-            "memory_bytes": answer(lambda: memory(handle).total),  # noqa: B023
-            "driver": answer(pynvml.nvmlSystemGetDriverVersion) or "",
-        }
-        for handle in map(handle_of, range(device_count()))
-        if handle is not None
-    ]
+    return {
+        "name": answer(lambda: pynvml.nvmlDeviceGetName(handle)) or "NVIDIA GPU",
+        "memory_bytes": answer(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+        "driver": answer(pynvml.nvmlSystemGetDriverVersion) or "",
+    }
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ NVRTC and cuda-core are imported only when they are needed, so the package works
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -33,6 +34,8 @@ class CudaProgram:
         return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(self.path)
 
 
+NEEDED = ("Device", "LaunchConfig", "ObjectCode.from_cubin", "Stream.from_handle", "launch")
+"""What is used of cuda.core."""
 PROBE = 'extern "C" __global__ void probe() {}\n'
 
 
@@ -41,9 +44,11 @@ def unavailable() -> str | None:
     """Why CUDA kernels cannot be compiled and launched here, in words for the user; None if a small one could be compiled."""
     advice = "pip install --upgrade cuda-core cuda-bindings nvidia-cuda-nvrtc"
     try:
-        from cuda.core import Device, LaunchConfig, ObjectCode, Stream, launch  # noqa: F401
+        from cuda import core
 
-        version(), Stream.from_handle, ObjectCode.from_cubin
+        version()
+        for path in NEEDED:
+            attrgetter(path)(core)
         compile_source(PROBE, "sm_80")
     except ModuleNotFoundError as error:
         return f"{error.name} is not installed: {advice}"

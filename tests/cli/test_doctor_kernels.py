@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-import torch
 
 from snnbench.cli import doctor
 from snnbench.environments.inventory import default_home
@@ -77,9 +76,9 @@ def test_without_a_gpu_there_is_one_sentence_and_the_exit_code_for_nothing_measu
         assert ended.message == "snnbench: --kernels: the default environment reaches no CUDA device here"
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="here there is a GPU")
-def test_a_worker_that_reaches_no_gpu_is_one_sentence_too(on_a_gpu):
+def test_a_worker_that_reaches_no_gpu_is_one_sentence_too(on_a_gpu, snnbench):
     """With a driver, and a torch that cannot use it."""
+    snnbench.environment["CUDA_VISIBLE_DEVICES"] = ""
     ended = on_a_gpu(None)
     assert (ended.exit_code, ended.stdout) == (3, "")
     assert ended.message.startswith("snnbench: nothing could be measured: ")
