@@ -11,7 +11,7 @@ from snnbench.records.quality import MOST_DISTURBED
 from snnbench.report.files import read_results
 from snnbench.report.tables.csv import csv_text
 
-BEFORE_BLOCKS = {"example", "coverage"}
+BEFORE_BLOCKS = {"coverage"}
 """Measured in rounds, one case after the other; the large sets follow."""
 UNRANKED = {"memory", "natives"}
 """Weighed and not timed; networks that differ."""
