@@ -5,7 +5,7 @@ The rules were tried on 82 constructions of layers and 48 of networks before the
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from math import prod, sqrt
 
 from snnbench.adapters.base.case import Case
@@ -72,15 +72,17 @@ def _of_node(case: Case, network: Network, name: str, precision: str) -> Limits:
     neuron = name if name in network.neurons else network.neurons[-1] if network.neurons else None
     spec = spec_of(network.node(neuron).options["neuron"]) if neuron else NeuronSpec()
     inputs, count = summed(network, neuron) if neuron else 1, len(network.neurons)
-    if is_chain(network):
+    chain = is_chain(network)
+    if chain:
         inputs = max(summed(network, each) for each in network.neurons)
-        return limits(precision, spec, inputs, max(inputs, steps * case.batch), case.time_steps, count)
-    own = limits(precision, spec, inputs, steps * case.batch * prod(features[1:]), case.time_steps, count)
-    if precision != "fp32":
+    over = max(inputs, steps * case.batch) if chain else steps * case.batch * prod(features[1:])
+    own = limits(precision, spec, inputs, over, case.time_steps, count)
+    one = 1 / (steps * case.batch * prod(features))  # decision of a small case is more than the share that is allowed
+    own = replace(own, decisions=max(own.decisions, one))
+    if chain or precision != "fp32":
         return own
     gradient = 2 * max(1.0, sqrt(count / 8)) * own.gradient
-    one = 1 / (steps * case.batch * prod(features))  # decision of a small network is more than the share that is allowed
-    return Limits(max(own.decisions, one), own.distance, gradient, gradient)
+    return replace(own, gradient=gradient, bias_gradient=gradient)
 
 
 def summed(network: Network, neuron: str) -> int:

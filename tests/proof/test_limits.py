@@ -80,3 +80,12 @@ def test_limits_of_a_network_grow_with_the_values_that_a_gradient_sums_over():
 def test_one_decision_of_a_tiny_network_may_be_within_rounding():
     case = Case("any", workload="contract", time_steps=5, batch=3)
     assert limits_of(case, network_of(case))["neuron2"].decisions == 1 / (5 * 3 * 4 * 5 * 6)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_one_decision_of_a_small_layer_may_be_another(precision):
+    """Its timed calls draw thousands of decisions; one that is a rounding error from its threshold ended a right framework."""
+    case = Case("torch", neuron=SOFT, neurons=64, time_steps=25, batch=4, precision=precision)
+    assert limits_of(case, network_of(case))["neuron1"].decisions == 1 / (25 * 4 * 64)
+    large = replace(case, neurons=1024)
+    assert limits_of(large, network_of(large))["neuron1"].decisions == 1e-4
