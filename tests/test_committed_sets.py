@@ -36,7 +36,7 @@ def share_said(name: str, share: float) -> bool:
 
 def faults(name: str, groups: list[list]) -> list[str]:
     """What is wrong with the rows of a set, by group; a set that is not there for its times is looked at as a whole."""
-    groups = [sum(groups, [])] if name in UNTIMED else groups
+    groups = [[row for rows in groups for row in rows]] if name in UNTIMED else groups
     found = []
     for rows in groups:
         slots = [one for row in rows for one in row.column("step", "disturbed")]
