@@ -54,7 +54,7 @@ class Row:
         """The record of the block that proved and weighed."""
         return self.records[0]
 
-    @property
+    @cached_property
     def status(self) -> str:
         return worst(record.status for record in self.records)
 

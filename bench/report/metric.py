@@ -35,7 +35,7 @@ class Entry:
     values: dict[str, Any]
     parts: dict[str, str]
 
-    @property
+    @cached_property
     def variant(self) -> str:
         return self.row.case.framework_variant
 
@@ -100,10 +100,10 @@ class Metric:
         """Whether its cells are aligned to the right."""
         return self.unit != ""
 
-    @property
-    def page_views(self) -> str:
-        """The views of the page's table that show it."""
-        return " ".join(view for view in VIEWS if view in self.views.split())
+    @cached_property
+    def page_classes(self) -> str:
+        """The views of the page's table that show it, and `number` if it is one."""
+        return " ".join([view for view in VIEWS if view in self.views.split()] + ["number"] * self.number)
 
     def text(self, entry: Entry) -> str:
         """The text of its cell for `entry`; empty where nothing is known or may be shown."""

@@ -51,7 +51,8 @@ def rejected(row: Row, conditions: Conditions) -> dict:
 
 
 def _distinct(blocks) -> list[dict]:
-    return [dict(block) for block in dict.fromkeys(tuple(_plain(block).items()) for block in blocks)]
+    several = {id(block): block for block in blocks}.values()  # most records share theirs
+    return [dict(block) for block in dict.fromkeys(tuple(_plain(block).items()) for block in several)]
 
 
 def _plain(block: dict) -> dict[str, str]:
