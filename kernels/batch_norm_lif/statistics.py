@@ -3,26 +3,28 @@
 import torch
 from torch import Tensor
 
+from ..lif.contract import state_dtype
+
 PIECE = 1 << 20
-"""Numbers of a short type that are converted to float32 at once."""
+"""Numbers whose distances from the mean are in memory at once."""
 
 
 def batch_statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
     """Mean and biased variance (C,) over all other dims, in float32 (float64 for float64)."""
     others = [d for d in range(x.dim()) if d != channel_dim % x.dim()]
-    if x.dtype in (torch.float32, torch.float64):
-        variance, mean = torch.var_mean(x, others, correction=0)
+    if x.device.type != "cpu" and x.dtype in (torch.float32, torch.float64):
+        variance, mean = torch.var_mean(x, others, correction=0)  # which on CPUs takes as long as 50 means
         return mean, variance
-    count, mean, squares = 0, 0.0, 0.0  # of time steps so far, merged as in Chan et al. 1983
-    steps = max(1, PIECE * len(x) // max(1, x.numel()))
-    for piece in x.split(steps):
-        variance, middle = torch.var_mean(piece.float(), others, correction=0)
-        added = piece.numel() // piece.shape[channel_dim]
-        difference, total = middle - mean, count + added
-        mean = mean + difference * (added / total)
-        squares = squares + variance * added + difference**2 * (count * added / total)
-        count = total
-    return mean, squares / count
+    count, dtype = x.numel() // x.shape[channel_dim], state_dtype(x.dtype)
+    pieces = x.split(max(1, PIECE * len(x) // x.numel()))
+    near = sum(piece.sum(others, keepdim=True, dtype=dtype) for piece in pieces) / count  # but for the rounding of large sums
+    left, squares = near.new_zeros(2, x.shape[channel_dim])
+    for piece in pieces:
+        distance = piece - near
+        left += distance.sum(others)
+        squares += distance.square_().sum(others)
+    left /= count
+    return near.flatten() + left, squares / count - left**2
 
 
 def scale_and_shift(

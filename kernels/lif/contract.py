@@ -47,7 +47,7 @@ class Call:
     """x (T, *inner), T ≥ 1: float32, float16 or bfloat16."""
     scale: torch.Tensor | None = None
     shift: torch.Tensor | None = None
-    """float32, one number for each channel, expanded (stride 0) to inner; None: 1 and 0."""
+    """float32, one number for each channel, expanded to inner; None: 1 and 0."""
 
     def tensors(self) -> dict[str, torch.Tensor | None]:
         """All tensors by name, STEPPED and then INNER."""

@@ -53,7 +53,7 @@ def test_equal_to_both_apart(backend, shape, spec):
     assert torch.equal(actual[0].double(), exact[0]) and torch.equal(actual[4].double(), exact[4])
     assert torch.equal(actual[-1].double(), exact[-1]) and 0 < exact[0].mean() < 1
     for got, expected in zip(actual[1:4] + actual[5:8], exact[1:4] + exact[5:8], strict=True):
-        assert relative(got, expected) <= 3e-6
+        assert relative(got, expected) <= 4e-6  # of 80 terms that cancel to one number; the reference has 2.8e-6
     for got, expected in zip(running, exact_running, strict=True):
         assert relative(got, expected) <= 1e-6
 
@@ -73,14 +73,17 @@ def test_currents_far_from_zero_keep_their_gradient():
         assert relative(together.weight.grad, norm.weight.grad) <= 1e-3
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_statistics_of_short_formats_are_those_of_the_widened_numbers(dtype, monkeypatch):
+@pytest.mark.parametrize("center", [0.0, 300.0])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_statistics_are_those_of_the_widened_numbers_in_pieces_and_whole(dtype, center, monkeypatch):
     monkeypatch.setattr("snnbench.kernels.batch_norm_lif.statistics.PIECE", 300)
-    x = input_of(37, 3, 11).to(dtype)
-    mean, variance = batch_statistics(x, 2)
-    assert mean.dtype == torch.float32
-    assert relative(mean, x.double().mean((0, 1))) <= 1e-6
-    assert relative(variance, x.double().var((0, 1), correction=0)) <= 1e-6
+    for shape, channel_dim in (((37, 3, 11), 2), ((37, 3, 5, 3, 2), -3), ((1, 1, 7, 2), 2)):
+        x = (input_of(*shape) + center).to(dtype)
+        others = [d for d in range(x.dim()) if d != channel_dim % x.dim()]
+        mean, variance = batch_statistics(x, channel_dim)
+        assert mean.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+        assert relative(mean, x.double().mean(others)) <= 1e-6
+        assert relative(variance, x.double().var(others, correction=0)) <= 1e-6
 
 
 def test_momentum_none_averages_and_no_running_statistics_use_the_batch():
