@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..lif.autograd import suffices
 from ..lif.functional import LIFOutput, lif, options_of, request_of
 from ..spec import NeuronSpec
 from ..spike_marks import mark
+from .autograd import NormalisedNeuron
 from .operator import batch_norm_lif_op
 from .statistics import scale_and_shift
 
@@ -65,7 +67,10 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
             raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
         tensors = (currents, state, self.weight, self.bias)
         options = options_of(*request_of(tensors, self.spec, self.channel_dim, **self.options))
-        spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
+        if suffices(tensors):
+            spikes, final_state, trace, mean, variance = NormalisedNeuron.apply(*tensors, self.eps, options)
+        else:
+            spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
         if self.training and self.track_running_stats:
             self._update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)
         if options.spikes != "bits":

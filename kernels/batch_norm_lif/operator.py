@@ -12,6 +12,7 @@ Bytes for each float32 element: forward 4 (statistics) + 8, backward 8 + 12. Sto
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from ..lif import backends
 from ..lif.contract import Backward
@@ -31,12 +32,18 @@ from ..register import register, register_backward
 from .statistics import batch_statistics, scale_and_shift
 
 
-def _forward(currents, state, weight, bias, epsilon, *encoded):
-    """Spikes, final state, trace, checkpoints, mean and biased variance; trace and checkpoints are empty unless requested."""
-    options = NeuronOptions.of(*encoded)
+def run_normalised(
+    options: NeuronOptions, currents: Tensor, state: Tensor | None, weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor]:
+    """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …)."""
     mean, variance = batch_statistics(currents, options.channel_dim)
     scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
-    return or_empty((*run_forward(options, currents, state, scale, shift), mean, variance), currents)
+    return *run_forward(options, currents, state, scale, shift), mean, variance
+
+
+def _forward(currents, state, weight, bias, epsilon, *encoded):
+    """As `run_normalised`; trace and checkpoints are empty unless requested."""
+    return or_empty(run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon), currents)
 
 
 def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
@@ -45,11 +52,21 @@ def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
     return or_empty((*allocate(currents, options), channel, torch.empty_like(channel)), currents)
 
 
-def _backward_kernel(
-    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *encoded
-):
-    """Gradients by currents (empty unless `needed`), state (*inner), weight (C,) and bias (C,)."""
-    options = NeuronOptions.of(*encoded)
+def run_normalised_backward(
+    options: NeuronOptions,
+    currents: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    checkpoints: Tensor,
+    grad_spikes: Tensor | None,
+    grad_trace: Tensor | None,
+    grad_final: Tensor | None,
+    epsilon: float,
+    needed: bool,
+) -> tuple[Tensor | None, ...]:
+    """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,)."""
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
     scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
     grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, [needed, True, True, True])
@@ -78,10 +95,19 @@ def _backward_kernel(
             mix_current=over_channel(-scale * rate**2 * by_current / count, currents, channel_dim),
             mix_constant=over_channel(-scale * grad_bias / count, currents, channel_dim),
             grad_currents=grad_currents,
-            **dict.fromkeys(("grad_state", "sum_error", "sum_by_current")),
+            grad_state=None,
+            sum_error=None,
+            sum_by_current=None,
         )
         run(kernel, second_scan)
-    return or_empty((grad_currents, grad_state, by_current * rate, grad_bias), currents)
+    return grad_currents, grad_state, by_current * rate, grad_bias
+
+
+def _backward_kernel(
+    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *encoded
+):
+    saved, upstream = (currents, weight, bias, mean, variance, checkpoints), (grad_spikes, grad_trace, grad_final)
+    return or_empty(run_normalised_backward(NeuronOptions.of(*encoded), *saved, *upstream, epsilon, needed), currents)
 
 
 def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *encoded):

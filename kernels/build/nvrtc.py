@@ -6,6 +6,7 @@ NVRTC and cuda-core are imported only when they are needed, so the package works
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 
@@ -44,8 +45,7 @@ def unavailable() -> str | None:
     """Why CUDA kernels cannot be compiled and launched here, in words for the user; None if a small one could be compiled."""
     advice = "pip install --upgrade cuda-core cuda-bindings nvidia-cuda-nvrtc"
     try:
-        from cuda import core
-
+        core = import_module("cuda.core")
         version()
         for path in NEEDED:
             attrgetter(path)(core)

@@ -127,3 +127,24 @@ def test_state_goes_in_and_out():
     tail = module(x[17:], head.state)
     assert torch.equal(torch.cat([head.spikes, tail.spikes]), whole.spikes)
     assert torch.equal(tail.state, whole.state)
+
+
+@pytest.mark.parametrize("spikes_dtype", [None, torch.uint8])
+@pytest.mark.parametrize("trace", [False, True])
+def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spikes_dtype):
+    results = []
+    for plainly in (True, False):
+        if not plainly:
+            monkeypatch.setattr("snnbench.kernels.batch_norm_lif.module.suffices", lambda tensors: False)
+        layer = BatchNormLIF(11, SPECS[1], trace=trace, return_state=True, spikes_dtype=spikes_dtype)
+        x, state = input_of(37, 3, 11).requires_grad_(), input_of(3, 11, seed=1).requires_grad_()
+        out = layer(x, state)
+        loss = out.state.sum() + (out.trace.square().sum() if trace else 0)
+        loss = loss if spikes_dtype else loss + (out.spikes * torch.arange(11.0)).sum()
+        loss.backward(retain_graph=True)
+        results.append([*out, x.grad, state.grad, layer.weight.grad, layer.bias.grad, *layer.buffers()])
+        assert ("NormalisedNeuron" in out.state.grad_fn.name()) == plainly
+        with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
+            torch.autograd.grad(loss, x, create_graph=True)[0].sum().backward()
+    for plain, operator in zip(*results, strict=True):
+        assert plain is operator is None or torch.equal(plain, operator)
