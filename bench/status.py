@@ -54,8 +54,10 @@ def worst(statuses: Iterable[str]) -> str:
     return max(statuses, key=STATUSES.index, default="ok")
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    return memory_status(f"{type(error).__name__}: {error}") is not None
+def lacks_room(error: BaseException) -> bool:
+    """Whether memory or the disk was full: no fault of the network."""
+    text = f"{type(error).__name__}: {error}"
+    return memory_status(text) is not None or NO_SPACE in text
 
 
 def memory_status(text: str, device: str = "") -> str | None:

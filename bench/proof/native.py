@@ -9,7 +9,7 @@ import numpy as np
 from snnbench.adapters.base.contract import Program, Unsupported
 from snnbench.adapters.base.result import Gradients
 
-from ..status import declared, is_out_of_memory
+from ..status import declared, lacks_room
 from .judge import Call, Verdict, unreadable
 from .problem import Problem, places
 
@@ -106,6 +106,6 @@ def ask_gradients(program: Program, result: Any, upstream: Any) -> tuple[Gradien
         program.wait(done)
         return program.gradients(done), None
     except Exception as error:
-        if is_out_of_memory(error) or declared(error):
+        if lacks_room(error) or declared(error):
             raise
         return None, f"backward fails: {type(error).__name__}: {error}"

@@ -72,8 +72,9 @@ def identity() -> tuple[str, str]:
 def _compile(command: list[str], source: str, path: Path) -> None:
     done = subprocess.run([*command, "-x", "c++", "-", "-o", str(path)], input=source, capture_output=True, text=True)
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise CompilerFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(errors[:1]) or 'no message'}")
+        said = done.stderr.splitlines()
+        told = [line for word in ("No space left", "error", "") for line in said if word in line]
+        raise CompilerFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(told[:1]) or 'no message'}")
     if not path.stat().st_size:
         raise CompilerFailed(f"{command[0]} wrote nothing")
 

@@ -19,6 +19,7 @@ ENDS = {
     "raising.py:RefusesLate": ("refuses-late", "unsupported", "odd sizes are not offered"),
     "raising.py:ForwardRaises": ("forward-raises", "error", "ZeroDivisionError: forward divided by zero"),
     "raising.py:BackwardRaises": ("backward-raises", "check_failed", "backward fails: ArithmeticError: backward lost its graph"),
+    "raising.py:CompilesOnAFullDisk": ("compiles-on-a-full-disk", "error", "No space left on device"),
     "raising.py:RaisesMemoryError": ("raises-memory-error", "oom_host", "MemoryError"),
     "raising.py:AllocatesTooMuch": ("allocates-too-much", "oom_host", "Unable to allocate 4"),
     "dying.py:Segfaults": ("segfaults", "crash", "killed by SIGSEGV in part 'first_call'"),

@@ -67,6 +67,16 @@ class BackwardRaises(NumpyNetwork):
     program_class = BackwardProgram
 
 
+class CompilingProgram(NumpyProgram):
+    def backward(self, result, upstream):
+        raise RuntimeError("c++ failed with status 1: ld: final link failed: No space left on device")
+
+
+class CompilesOnAFullDisk(NumpyNetwork):
+    name = "compiles-on-a-full-disk"
+    program_class = CompilingProgram
+
+
 class TightProgram(NumpyProgram):
     def backward(self, result, upstream):
         if self.case.neurons > 97:

@@ -65,14 +65,23 @@ def test_without_a_compiler_the_reference_runs_and_cpp_says_why(fresh, monkeypat
         backends.choose("cpu", torch.float32, "cpp")
 
 
-def test_a_compiler_that_fails_is_quoted(fresh, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("a note\\nerror: out of luck", "error: out of luck"),
+        ("collect2: error: ld returned 1\\nld: No space left on device", "ld: No space left"),
+        ("gone", "gone"),
+        ("", "no message"),
+    ],
+)
+def test_a_compiler_that_fails_is_quoted(fresh, tmp_path, monkeypatch, said, quoted):
     broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho 'error: out of luck' >&2\nexit 3\n")
+    broken.write_text(f"#!/bin/sh\nprintf '{said}' >&2\nexit 3\n")
     broken.chmod(0o755)
     monkeypatch.setenv("CXX", f"{broken} --with words")
-    with pytest.warns(UserWarning, match="out of luck"):
+    with pytest.warns(UserWarning, match=quoted):
         assert backends.choose("cpu", torch.float32) == "reference"
-    with pytest.raises(RuntimeError, match="broken failed with status 3: error: out of luck"):
+    with pytest.raises(RuntimeError, match=f"broken failed with status 3: {quoted}"):
         backends.choose("cpu", torch.float32, "cpp")
     assert not list(fresh.iterdir())
 
