@@ -237,9 +237,10 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
     """Formats of the floating-point numbers that the program's own scans hand from step to step."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "scan":
-            first = equation.params["num_consts"]
-            carried = equation.invars[first : first + equation.params["num_carry"]]
-            yield from (str(v.aval.dtype) for v in carried if jnp.issubdtype(v.aval.dtype, jnp.floating))
+            body = getattr(equation.params["jaxpr"], "jaxpr", equation.params["jaxpr"])
+            pairs = zip(equation.outvars, body.outvars, strict=True)
+            carried = [out.aval for out, of_step in pairs if out.aval.shape == of_step.aval.shape]  # others are stacked
+            yield from (str(aval.dtype) for aval in carried if jnp.issubdtype(aval.dtype, jnp.floating))
             continue
         for value in equation.params.values():
             if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
