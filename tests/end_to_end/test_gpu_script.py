@@ -83,3 +83,14 @@ def test_without_a_network_wheels_and_sources_are_laid_out_once(gpu, tmp_path):
     (site / ".ready").unlink()
     ended, _ = gpu("measure", WHEELS=str(wheels), failing="pip install")
     assert ended.returncode == 1 and not (site / ".ready").exists()
+
+
+def test_requirements_that_no_wheel_holds_are_named_before_any_stage(gpu, tmp_path):
+    wheels, python = tmp_path / "wheels", tmp_path / "bare"
+    wheels.mkdir()
+    (wheels / "some-1.0-py3-none-any.whl").touch()
+    python.write_text(f'#!/bin/sh\ncase "$*" in *distributions*) exec {sys.executable} -S "$@" ;; esac\n')
+    python.chmod(0o755)
+    ended, _ = gpu("machine", WHEELS=str(wheels), PYTHON=str(python))
+    assert ended.returncode == 1 and ended.stdout == "" and len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.startswith("neither installed nor in WHEELS: ") and "vl-convert-python" in ended.stderr
