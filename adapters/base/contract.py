@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from snnbench.kernels.spec import NeuronSpec
 
 from .case import Case
-from .network import Network, Node
+from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
 
 LEARNING_RATE = 0.5
@@ -199,6 +199,11 @@ class Program(ReadByHarness, Protocol):
 
     def forward(self, x: Any) -> Result:
         """Compute the network, everything kept that backward needs. The result goes to `backward`."""
+
+    def features(self, x: Any) -> dict[str, Shape]:
+        """By node, in their order: the features of its value in a forward of x, as far as that comes without raising. Nodes
+        within a module of the framework's own are left out."""
+        return {}
 
     def backward(self, result: Any, upstream: Any) -> Result:
         """Fresh gradients of the parameters and (if the case says so) of the input."""

@@ -36,11 +36,11 @@ class JaxNetwork:
         self.parts = tuple(self._parts())
 
     def __call__(
-        self, parameters: dict[str, Own], statistics: dict[str, Own], x: Value
+        self, parameters: dict[str, Own], statistics: dict[str, Own], x: Value, parts: int | None = None
     ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
-        """(value of the last node, spikes by neuron, running statistics after the call)."""
+        """(value of the last node, or after the first `parts`, spikes by neuron, running statistics after the call)."""
         values, borders, after = {INPUT: x}, {}, dict(statistics)
-        for node, source, function in self.parts:
+        for node, source, function in self.parts[:parts]:
             value = function(parameters.get(source.name, {}), *(self._cast(values[name]) for name in source.inputs))
             if node.kind == "neuron":
                 borders[node.name], value = value if node.options["potentials"] else (value, value)

@@ -1,7 +1,9 @@
 """Drives a JAX network for the worker: forward = jit(vjp), backward = the jitted pullback, never one minus the other."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +13,7 @@ import numpy as np
 from .case import Case
 from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
-from .network import INPUT, Network
+from .network import INPUT, Network, Shape
 from .result import Array, Result
 from .rolling import rolled
 
@@ -127,6 +129,14 @@ class JaxProgram(Program):
     def forward(self, x: Value) -> JaxResult:
         borders, value, self.running, residuals = self._run("_forward", self.parameters, self.running, x)
         return self._result(x, borders, value, residuals=residuals)
+
+    def features(self, x: Value) -> dict[str, Shape]:
+        found: dict[str, Shape] = {}
+        with suppress(Exception):
+            for count, (node, _, _) in enumerate(self.network.parts, 1):
+                value, *_ = jax.eval_shape(partial(self.network, parts=count), self.parameters, self.running, x)
+                found[node.name] = value.shape[2:]
+        return found
 
     def _run(self, name: str, *given: Any) -> Any:
         """Call a compiled function, and remember which it was and what its arguments look like."""

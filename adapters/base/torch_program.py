@@ -1,7 +1,7 @@
 """Drives a torch network for the worker: precision, gradients, waiting and memory, the same for every framework."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from .case import Case
 from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
 from .modes import COMPILE_MODES
-from .network import INPUT, Network
+from .network import INPUT, Network, Shape
 from .result import Array, Result
 from .rolling import rolled
 from .torch_network import TorchNetwork, TorchSpelling
@@ -63,6 +63,8 @@ class TorchProgram(Program):
         for node, named in self.parameters.items():
             for name, parameter in named.items():
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
+                if values.numel() != parameter.numel():
+                    raise ValueError(f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}")
                 with torch.no_grad():
                     parameter.copy_(values.reshape(parameter.shape))
         self.loaded = [leaf.detach().clone() for leaf in self.leaves]
@@ -94,6 +96,13 @@ class TorchProgram(Program):
         x = x.detach().requires_grad_(self.case.input_grad)
         with self.autocast:
             return self._result(x, *self.call(x, self.holds_borders))
+
+    def features(self, x: Tensor) -> dict[str, Shape]:
+        found: dict[str, Shape] = {}
+        with suppress(Exception), torch.no_grad(), self.autocast, self.unchanged_statistics():
+            for count, part in enumerate(self.network.parts, 1):
+                found[part.nodes[-1]] = tuple(self.network(x, parts=count)[1].shape[2:])
+        return found
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         result.output.backward(upstream)

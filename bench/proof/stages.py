@@ -12,10 +12,12 @@ from snnbench.adapters.base.contract import Adapter, FixedPoint, Program, Unsupp
 from snnbench.adapters.base.network import Network
 
 from ..cores import usable_cores
+from ..status import in_words, lacks_room
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle
 from .calibration import calibrate
 from .diagnosis.diagnose import named
+from .diagnosis.shapes import shape_fault
 from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
@@ -83,17 +85,21 @@ def prove(
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
         problem = problem_of(stage_case, network, gains if name.startswith(OWN_SIZE) else calibrate(stage_case, network), fixed)
-        program = adapter.program(stage_case, network)
-        program.load(problem.parameters)
-        limits = limits_of(stage_case, network, fixed)
-        if case.native:
-            problem, _ = excited(program, problem)
-        if name.endswith(TIME_AXIS):
-            verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
-        elif case.native:
-            verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
-        else:
-            verdict = judge_program(program, problem, limits, sleep, with_backward)
+        program, limits = adapter.program(stage_case, network), limits_of(stage_case, network, fixed)
+        try:
+            program.load(problem.parameters)
+            if case.native:
+                problem, _ = excited(program, problem)
+            if name.endswith(TIME_AXIS):
+                verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
+            elif case.native:
+                verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
+            else:
+                verdict = judge_program(program, problem, limits, sleep, with_backward)
+        except Exception as error:
+            if lacks_room(error) or isinstance(error, Unsupported) or not (words := misshapen(program, problem)):
+                raise
+            verdict = Verdict([words, in_words(error)])
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -182,6 +188,17 @@ def judge_program(
         elif name := named(problem, call, limits) or _unrepeated(program, problem, call):
             verdict.findings.insert(0, name)
     return verdict
+
+
+def misshapen(program: Program, problem: Problem) -> str | None:
+    """The first node whose value has other features than in the network, in words; None if no node of the program has."""
+    network, right = problem.network, set[str]()
+    for name, features in program.features(program.put_input(problem.other_input)).items():
+        if (given := tuple(features)) == network.shapes.get(name):
+            right.add(name)
+        elif name in network.shapes:
+            return shape_fault(network, name, given, right) or f"{name} has features {given}, not {network.shapes[name]}"
+    return None
 
 
 def unsettled(program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep) -> str | None:

@@ -19,7 +19,7 @@ from .no_room import NoRoom
 
 DONE = {"prepare", "load", "wait", "release"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "inference", "put"}
-HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics"}
+HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics", "features"}
 """Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
 judges."""
 LONGEST_TEXT = 4000

@@ -1,6 +1,6 @@
-"""Which node of a network gives its value another shape, where the spikes of the neuron behind it have one."""
+"""Which node of a network gives its value another shape, where that of it or of a node behind it is seen."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -13,21 +13,24 @@ TRIED = {"outputs": range(0), "padding": range(6), "stride": range(1, 5), "kerne
 """Options, each with the values that a node may have instead; of outputs, as many as were given."""
 
 
-def shape_fault(network: Network, neuron: str, given: Shape) -> str | None:
-    """The node that makes features `given` of a neuron, whose neurons before are right, and what explains them. None where the
-    neuron's own values stand in another order."""
-    if prod(given) == prod(network.shapes[neuron]):
+def shape_fault(network: Network, name: str, given: Shape, right: Collection[str] = ()) -> str | None:
+    """The node that makes features `given` of node `name`, and what explains them. Neurons before it are right, and nodes that
+    are known to be. None where the values of that node stand in another order."""
+    if prod(given) == prod(network.shapes[name]):
         return None
-    for reader in network.readers[neuron]:
-        if network.shapes[reader.name] == given:
-            return f"{reader.name} stands in front of {neuron}"
-    suspects = [node for node in between(network, network.node(neuron).inputs[0]) if node.options.keys() & {"outputs", "kernel"}]
-    for node, words, other in _changes(suspects, given):
-        nodes = tuple(other if each is node else each for each in network.up_to(neuron).nodes)
+    node = network.node(name)
+    if node.kind == "neuron":
+        for reader in network.readers[name]:
+            if network.shapes[reader.name] == given:
+                return f"{reader.name} stands in front of {name}"
+    before = between(network, node.inputs[0] if node.kind == "neuron" else name)
+    suspects = [each for each in before if each.options.keys() & {"outputs", "kernel"} and each.name not in right]
+    for suspect, words, other in _changes(suspects, given):
+        nodes = tuple(other if each is suspect else each for each in network.up_to(name).nodes)
         with suppress(ValueError):  # of a node whose inputs do not fit
-            if Network(network.input, nodes).shapes[neuron] == given:
-                return f"{node.name} gives another shape, as with {words}"
-    return f"{' or '.join(node.name for node in suspects) or neuron} gives another shape"
+            if Network(network.input, nodes).shapes[name] == given:
+                return f"{suspect.name} gives another shape, as with {words}"
+    return f"{' or '.join(each.name for each in suspects) or name} gives another shape"
 
 
 def _changes(nodes: list[Node], given: Shape) -> Iterator[tuple[Node, str, Node]]:

@@ -214,30 +214,6 @@ class ClassifierWithoutBias(Replaced):
         return self.kind(features[0], node.options["outputs"])
 
 
-class PoolBeforeNeuron(Replaced):
-    """Pools the potentials and not the spikes: the neuron has another shape."""
-
-    name = "wrong-pool-before-neuron"
-
-    def modules(self, case, network):
-        if "pool1" not in network.shapes:
-            return super().modules(case, network)
-        neuron = self.lif(case.neuron, network.shapes["pool1"], case.construction)
-        first = torch.nn.Sequential(torch.nn.Flatten(0, 1), torch.nn.MaxPool2d(3, 2, 1), Split(case.time_steps), neuron)
-        return {("neuron1",): first, ("pool1",): torch.nn.Identity()}
-
-
-class Split(torch.nn.Module):
-    """(T·B, …) → (T, B, …)."""
-
-    def __init__(self, time_steps):
-        super().__init__()
-        self.time_steps = time_steps
-
-    def forward(self, x):
-        return x.unflatten(0, (self.time_steps, -1))
-
-
 class RecurrenceDetached(TorchLoop):
     """Lets no gradient pass from the spikes of the step before."""
 

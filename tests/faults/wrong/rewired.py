@@ -115,6 +115,20 @@ class StrideTwo(Rewired):
     options = {"conv1": {"stride": 2}}
 
 
+class NowherePadded(Rewired):
+    """No convolution pads its image, and the first linear has fewer inputs."""
+
+    name = "wrong-nowhere-padded"
+    kind, all_have = "conv", {"padding": 0}
+
+
+class KernelOfFive(Rewired):
+    """The convolution has a kernel of 5 × 5."""
+
+    name = "wrong-kernel-of-five"
+    options = {"conv1": {"kernel": 5}}
+
+
 class PoolNotPadded(Rewired):
     """The pool behind the first neuron lacks its padding, and convolutions of all shapes take what it gives."""
 
