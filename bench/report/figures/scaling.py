@@ -49,7 +49,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
 
 
 def _label(name: str, letter: str, times: dict[int, float]) -> str:
-    return f"{name}  {letter}^{power_law(list(times), list(times.values())):.2f}" if len(times) > 1 else name
+    return f"{name}  {letter}^{power_law(list(times), list(times.values())):z.2f}" if len(times) > 1 else name
 
 
 def _crosses(table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
