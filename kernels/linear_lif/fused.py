@@ -65,16 +65,16 @@ class Plan:
     ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
         """Spikes (T, B, N), and what to save: x, only if it holds anything but spikes, its words, and potentials. `packed` are
         words of x that are there already; `next_words` are written."""
-        spikes = torch.empty(self.shape, dtype=self.spikes_dtype)
+        spikes = weight.new_empty(self.shape, dtype=self.spikes_dtype)
         run = self.run_forward if packed is None or packed.numel() != self.words else self.run_packed
-        words = packed if packed is not None and run is self.run_packed else torch.empty(self.words, dtype=torch.int64)
-        potentials = torch.empty(self.shape) if self.options.neuron.checkpoints else None
+        words = packed if packed is not None and run is self.run_packed else weight.new_empty(self.words, dtype=torch.int64)
+        potentials = weight.new_empty(self.shape) if self.options.neuron.checkpoints else None
         weight, bias = weight.contiguous(), None if bias is None else bias.float().contiguous()
         ones = run(x, weight, bias, spikes, potentials, words, next_words)
         self.ran.ones = ones
         if ones >= 0:
             return spikes, None, words, potentials
-        currents = torch.empty(self.shape)
+        currents = weight.new_empty(self.shape)
         multiply(x.to(torch.float32).flatten(0, 1), weight.t(), currents.flatten(0, 1))
         call = Forward(
             spec=self.spec,
@@ -98,10 +98,10 @@ class Plan:
             self.tile = dense.address_of_tile()
         weight, tile = weight.contiguous(), self.tile or 0
         by_weight = torch.empty_like(weight) if weight_needed else None
-        by_bias = torch.empty(self.shape[2]) if bias_needed else None
-        by_input = torch.empty(self.inputs) if input_needed else None
+        by_bias = weight.new_empty(self.shape[2]) if bias_needed else None
+        by_input = weight.new_empty(self.inputs) if input_needed else None
         densely = weight_needed and x is not None and words[0].item() < 0
-        errors = torch.empty(self.shape) if densely or (input_needed and not tile) else None
+        errors = weight.new_empty(self.shape) if densely or (input_needed and not tile) else None
         kind = (grad_spikes.dtype, grad_spikes.stride())
         if (run := self.backwards.get(kind)) is None:
             types = (torch.float32, torch.float32, grad_spikes.dtype, torch.float32)
