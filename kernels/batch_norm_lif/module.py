@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..lif.autograd import suffices
-from ..lif.functional import LIFOutput, lif, options_of, request_of
+from ..lif.functional import LIFOutput, cached_options, lif, options_of, request_of
 from ..spec import NeuronSpec
 from ..spike_marks import mark
 from .autograd import NormalisedNeuron
@@ -66,10 +66,12 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         if currents.numel() == self.num_features:
             raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
         tensors = (currents, state, self.weight, self.bias)
-        options = options_of(*request_of(tensors, self.spec, self.channel_dim, **self.options))
+        request = request_of(tensors, self.spec, self.channel_dim, **self.options)
         if suffices(tensors):
+            options = cached_options(request)
             spikes, final_state, trace, mean, variance = NormalisedNeuron.apply(*tensors, self.eps, options)
         else:
+            options = options_of(*request)
             spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
         if self.training and self.track_running_stats:
             self._update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)

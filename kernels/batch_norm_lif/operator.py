@@ -6,10 +6,12 @@ currents for the scale γ·r and the shift β − μ·γ·r. Forward saves only 
     scan 1    dβ = Σ e,  dγ = r·Σ e·(x − μ)                      e: gradient by the normalised current
     scan 2    dx = γ·r·(e − dβ/m − (x − μ)·r·dγ/m)               m: numbers in a channel
 
-Bytes for each float32 element: forward 4 (statistics) + 8, backward 8 + 12. Storing e instead would take 24 in backward.
+Bytes for each float32 element: forward 4 (statistics; on CPUs 8, in two scans) + 8, backward 8 + 12. Storing e instead would
+take 24 in backward.
 """
 
 from dataclasses import replace
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -22,22 +24,26 @@ from ..lif.operator import (
     allocate_gradients,
     only_needed,
     or_empty,
-    over_channel,
     run,
     run_forward,
     state_dtype,
-    sum_to_channel,
 )
 from ..register import register, register_backward
-from .statistics import batch_statistics, scale_and_shift
+from . import compiled, statistics
+
+
+def _by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
+    """The module that computes statistics, rows and gradients of such currents."""
+    return compiled if compiled.takes(currents, channel_dim) else statistics
 
 
 def run_normalised(
     options: NeuronOptions, currents: Tensor, state: Tensor | None, weight: Tensor | None, bias: Tensor | None, epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor]:
     """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …)."""
-    mean, variance = batch_statistics(currents, options.channel_dim)
-    scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
+    by_channel = _by_channel(currents, options.channel_dim)
+    mean, variance = by_channel.statistics(currents, options.channel_dim)
+    scale, shift, _ = by_channel.rows(currents, options.channel_dim, mean, variance, weight, bias, epsilon)
     return *run_forward(options, currents, state, scale, shift), mean, variance
 
 
@@ -68,39 +74,40 @@ def run_normalised_backward(
 ) -> tuple[Tensor | None, ...]:
     """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,)."""
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
-    scale, shift = scale_and_shift(mean, variance, weight, bias, epsilon)
+    by_channel = _by_channel(currents, channel_dim)
+    scale, shift, center = by_channel.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
     grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, [needed, True, True, True])
     first_scan = Backward(
         spec=options.spec,
         currents=currents,
-        scale=over_channel(scale, currents, channel_dim),
-        shift=over_channel(shift, currents, channel_dim),
+        scale=scale,
+        shift=shift,
         checkpoints=checkpoints,
         grad_spikes=grad_spikes,
         grad_trace=grad_trace,
         grad_final=grad_final,
-        center=over_channel(mean, currents, channel_dim),
+        center=center,
         grad_state=grad_state,
         sum_error=sum_error,
         sum_by_current=sum_by_current,
     )
     run(kernel, first_scan)
-    grad_bias, by_current = sum_to_channel(sum_error, channel_dim), sum_to_channel(sum_by_current, channel_dim)
-    rate = torch.rsqrt(variance + epsilon)
+    sums = (sum_error, sum_by_current)
+    found = by_channel.gradients(currents, channel_dim, *sums, variance, weight, epsilon, needed)
+    grad_weight, grad_bias, mix_current, mix_constant = found
     if needed:
-        count = max(1, currents.numel() // max(1, currents.shape[channel_dim]))
         second_scan = replace(
             first_scan,
             mix_error=first_scan.scale,
-            mix_current=over_channel(-scale * rate**2 * by_current / count, currents, channel_dim),
-            mix_constant=over_channel(-scale * grad_bias / count, currents, channel_dim),
+            mix_current=mix_current,
+            mix_constant=mix_constant,
             grad_currents=grad_currents,
             grad_state=None,
             sum_error=None,
             sum_by_current=None,
         )
         run(kernel, second_scan)
-    return grad_currents, grad_state, by_current * rate, grad_bias
+    return grad_currents, grad_state, grad_weight, grad_bias
 
 
 def _backward_kernel(

@@ -1,15 +1,16 @@
-"""The statistics of a batch, and the neuron's scale and shift that normalise by them."""
+"""Statistics of channels, and what follows from them, by torch's own operations. `compiled` has the same functions."""
 
 import torch
 from torch import Tensor
 
 from ..lif.contract import state_dtype
+from ..lif.operator import over_channel, sum_to_channel
 
 PIECE = 1 << 20
 """Numbers whose distances from the mean are in memory at once."""
 
 
-def batch_statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
+def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
     """Mean and biased variance (C,) over all other dims, in float32 (float64 for float64)."""
     others = [d for d in range(x.dim()) if d != channel_dim % x.dim()]
     if x.device.type != "cpu" and x.dtype in (torch.float32, torch.float64):
@@ -35,3 +36,31 @@ def scale_and_shift(
     scale = scale if weight is None else weight.to(scale.dtype) * scale
     shift = -mean * scale
     return scale, shift if bias is None else bias.to(shift.dtype) + shift
+
+
+def rows(
+    x: Tensor, channel_dim: int, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> tuple[Tensor | None, ...]:
+    """Scale, shift and mean, expanded to one step of x."""
+    of_channels = (*scale_and_shift(mean, variance, weight, bias, epsilon), mean)
+    return tuple(over_channel(values, x, channel_dim) for values in of_channels)
+
+
+def gradients(
+    x: Tensor,
+    channel_dim: int,
+    errors: Tensor,
+    by_current: Tensor,
+    variance: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    needed: bool,
+) -> tuple[Tensor | None, ...]:
+    """Gradients by weight and bias (C,) from the sums over time of a first scan, Σ e and Σ e·(x − μ); and for the second, None
+    unless `needed`, `mix_current` and `mix_constant` of `lif.contract.Backward`."""
+    rate = torch.rsqrt(variance + epsilon)
+    scale = rate if weight is None else weight.to(rate.dtype) * rate
+    grad_bias, by_channel = sum_to_channel(errors, channel_dim), sum_to_channel(by_current, channel_dim)
+    count = max(1, x.numel() // max(1, x.shape[channel_dim]))
+    mixed = (-scale * rate**2 * by_channel / count, -scale * grad_bias / count) if needed else (None, None)
+    return by_channel * rate, grad_bias, *(over_channel(values, x, channel_dim) for values in mixed)

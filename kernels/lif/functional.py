@@ -66,7 +66,7 @@ def lif(
     tensors = (currents, state, scale, shift)
     request = request_of(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
     if autograd.suffices(tensors):
-        options = _cached_options(request)
+        options = cached_options(request)
         out = LIFOutput(*autograd.Neuron.apply(*tensors, options))
     else:
         options = options_of(*request)
@@ -98,7 +98,8 @@ def options_of(spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backe
 _lookup = lru_cache(maxsize=1024)(options_of)
 
 
-def _cached_options(request: tuple) -> NeuronOptions:
+def cached_options(request: tuple) -> NeuronOptions:
+    """`options_of`, remembered: what no compiler has to see."""
     try:
         return _lookup(*request)
     except TypeError:  # an argument cannot be hashed, or has a wrong type: then this raises the error once more

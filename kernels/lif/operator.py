@@ -49,10 +49,10 @@ class NeuronOptions:
 
 
 def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
-    """`values` (C,) expanded to the shape of one step of `currents`. On CPUs those of one item are copied: rows that go on over
-    all channels take a fraction of the time of a row for each."""
-    if values is None:
-        return None
+    """`values` (C,) expanded to the shape of one step of `currents`, unless they have it already. On CPUs those of one item are
+    copied: rows that go on over all channels take a fraction of the time of a row for each."""
+    if values is None or values.dim() == currents.dim() - 1 > 1:
+        return values
     inner = currents.shape[1:]
     shape = [1] * len(inner)
     channel = channel_dim - 1 if channel_dim >= 0 else len(inner) + channel_dim

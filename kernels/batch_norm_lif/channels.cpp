@@ -1,0 +1,116 @@
+// What batch normalisation needs beside the neuron on CPUs: sums over channels, and rows of numbers that follow from them.
+//
+// Arrays are contiguous: currents (outer, channels, inner), sums (items, channels, inner), rows (channels, inner): one number for
+// each channel, repeated. One thread adds up a channel, in the same order whatever the number of threads: a few hundred numbers
+// in float32, then in float64. Compiled at first use with the macro NORM_CURRENT, the element type of currents, and the one of
+// rows.h.
+
+#include <cmath>
+
+#include "../lif/cpu/rows.h"
+
+constexpr int64_t PIECE = 128;  // numbers side by side that are added in float32
+constexpr int64_t STEPS = 64;   // numbers of a channel below each other that are
+constexpr int64_t LANES = 16;   // channels that are added side by side where inner is 1
+
+struct Size {
+  int64_t threads, outer, channels, inner;
+};
+
+// Adds Σ (x − center) and Σ (x − center)² of channels [first, first + count) to `sums` and `squares`.
+template <typename T>
+static void add(const T* x, const Size& size, int64_t first, int64_t count, const float* center, double* sums, double* squares) {
+  if (size.inner > 1) {
+    for (int64_t c = first; c < first + count; ++c)
+      for (int64_t o = 0; o < size.outer; ++o)
+        for (int64_t start = 0; start < size.inner; start += PIECE) {
+          const T* row = x + (o * size.channels + c) * size.inner + start;
+          const int64_t length = std::min(PIECE, size.inner - start);
+          const float middle = center[c - first];
+          float sum = 0, square = 0;
+#pragma omp simd reduction(+ : sum, square)
+          for (int64_t j = 0; j < length; ++j) {
+            const float distance = widen(row[j]) - middle;
+            sum += distance;
+            square += distance * distance;
+          }
+          sums[c - first] += sum;
+          squares[c - first] += square;
+        }
+    return;
+  }
+  for (int64_t start = 0; start < size.outer; start += STEPS) {
+    float sum[LANES] = {}, square[LANES] = {};
+    for (int64_t o = start; o < std::min(start + STEPS, size.outer); ++o) {
+      const T* row = x + o * size.channels + first;
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) {
+        const float distance = widen(row[j]) - center[j];
+        sum[j] += distance;
+        square[j] += distance * distance;
+      }
+    }
+    for (int64_t j = 0; j < count; ++j) sums[j] += sum[j], squares[j] += square[j];
+  }
+}
+
+static float rate_of(float variance, float epsilon) { return 1.0f / std::sqrt(variance + epsilon); }
+
+extern "C" {
+
+// Mean and biased variance (channels,). The second scan sums distances from the mean of the first, and mends its rounding.
+void norm_statistics(const Size* size, const NORM_CURRENT* x, float* mean, float* variance) {
+  const double numbers = (double)size->outer * size->inner;
+  const int64_t blocks = (size->channels + LANES - 1) / LANES;
+#pragma omp parallel for schedule(static) num_threads(size->threads) if (size->threads > 1)
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t first = block * LANES, count = std::min(LANES, size->channels - first);
+    float center[LANES] = {};
+    double sums[LANES] = {}, left[LANES] = {}, squares[LANES] = {}, unused[LANES] = {};
+    add(x, *size, first, count, center, sums, unused);
+    for (int64_t j = 0; j < count; ++j) center[j] = (float)(sums[j] / numbers);
+    add(x, *size, first, count, center, left, squares);
+    for (int64_t j = 0; j < count; ++j) {
+      const double beside = left[j] / numbers;
+      mean[first + j] = (float)(center[j] + beside);
+      variance[first + j] = (float)(squares[j] / numbers - beside * beside);
+    }
+  }
+}
+
+// Rows of the scale γ·r, of the shift β − μ·γ·r and of the mean μ, with r = 1/√(variance + ε); γ and β null: 1 and 0.
+void norm_rows(const Size* size, const float* mean, const float* variance, const float* weight, const float* bias, float* rows,
+               float epsilon) {
+  const int64_t inner = size->inner, apart = size->channels * inner;
+  for (int64_t c = 0; c < size->channels; ++c, rows += inner) {
+    const float rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate, moved = -mean[c] * scale;
+    std::fill_n(rows, inner, scale);
+    std::fill_n(rows + apart, inner, bias ? bias[c] + moved : moved);
+    std::fill_n(rows + 2 * apart, inner, mean[c]);
+  }
+}
+
+// From Σ_t e and Σ_t e·(x − μ) (items, channels, inner), where `outer` are the items: the gradients by weight and by bias
+// (2, channels) and, unless null, rows of the factor of x − μ and of the constant in the second scan. m: numbers in a channel.
+void norm_gradients(const Size* size, const float* errors, const float* by_current, const float* variance, const float* weight,
+                    float* gradients, float* mixed, float epsilon, double m) {
+  const int64_t inner = size->inner, channels = size->channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    double error = 0, product = 0;
+    for (int64_t o = 0; o < size->outer; ++o) {
+      const int64_t from = (o * channels + c) * inner;
+#pragma omp simd reduction(+ : error, product)
+      for (int64_t j = from; j < from + inner; ++j) {
+        error += errors[j];
+        product += by_current[j];
+      }
+    }
+    const double rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate;
+    gradients[c] = (float)(product * rate);
+    gradients[channels + c] = (float)error;
+    if (!mixed) continue;
+    std::fill_n(mixed + c * inner, inner, (float)(-scale * rate * rate * product / m));
+    std::fill_n(mixed + (channels + c) * inner, inner, (float)(-scale * error / m));
+  }
+}
+}

@@ -1,0 +1,92 @@
+"""Calls channels.cpp: statistics of channels, and what follows from them, for contiguous currents (T, B, C, …) on CPUs.
+
+torch takes some sixty calls for the same, and in a layer of a small network each takes as long as the neuron.
+"""
+
+import ctypes
+import struct
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..build import cpp
+from ..lif.cpu.launch import GRAIN, TYPES
+from ..lif.strides import MAX_DIMS
+
+
+def takes(currents: Tensor, channel_dim: int) -> bool:
+    """Whether these functions compute for such currents."""
+    known = currents.device.type == "cpu" and currents.dtype in TYPES and currents.is_contiguous() and currents.numel() > 0
+    return known and currents.dim() > 2 and channel_dim in (2, 2 - currents.dim()) and cpp.unusable() is None
+
+
+def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance (C,), float32."""
+    mean, variance = _room(x, x.shape[2]), _room(x, x.shape[2])
+    threads = min(torch.get_num_threads(), 1 + x.numel() // GRAIN)
+    size = _size(threads, x.shape[0] * x.shape[1], x.shape)
+    _library(x.dtype).norm_statistics(size, *_addresses(x, mean, variance))
+    return mean, variance
+
+
+def rows(
+    x: Tensor, channel_dim: int, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> tuple[Tensor, ...]:
+    """Scale, shift and mean, expanded to one step of x."""
+    found, weight, bias = _room(x, 3, 1, *x.shape[2:]), _plain(weight), _plain(bias)
+    arrays = _addresses(mean, variance, weight, bias, found)
+    _library(x.dtype).norm_rows(_size(1, 1, x.shape), *arrays, epsilon)
+    return found.expand(-1, *x.shape[1:]).unbind()
+
+
+def gradients(
+    x: Tensor,
+    channel_dim: int,
+    errors: Tensor,
+    by_current: Tensor,
+    variance: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    needed: bool,
+) -> tuple[Tensor | None, ...]:
+    """As `statistics.gradients`; the sums are contiguous."""
+    found, weight = _room(x, 2, x.shape[2]), _plain(weight)
+    mixed = _room(x, 2, 1, *x.shape[2:]) if needed else None
+    arrays = _addresses(errors, by_current, variance, weight, found, mixed)
+    _library(x.dtype).norm_gradients(_size(1, x.shape[1], x.shape), *arrays, epsilon, x.numel() / x.shape[2])
+    return *found.unbind(), *((None, None) if mixed is None else mixed.expand(-1, *x.shape[1:]).unbind())
+
+
+def _room(x: Tensor, *shape: int) -> Tensor:
+    return x.new_empty(shape, dtype=torch.float32)  # whatever torch's default type and device are
+
+
+def _plain(parameter: Tensor | None) -> Tensor | None:
+    return None if parameter is None else parameter.to(torch.float32).contiguous()
+
+
+def _addresses(*arrays: Tensor | None) -> list[int | None]:
+    return [None if array is None else array.data_ptr() for array in arrays]
+
+
+@lru_cache(maxsize=4096)
+def _size(threads: int, outer: int, shape: torch.Size) -> bytes:
+    """The struct Size of currents of such a shape."""
+    return struct.pack("=4q", threads, outer, shape[2], shape[3:].numel())
+
+
+@lru_cache
+def _library(dtype: torch.dtype) -> ctypes.CDLL:
+    library = cpp.kernel(Path(__file__).with_name("channels.cpp"), {"NORM_CURRENT": TYPES[dtype], "LIF_DIMS": MAX_DIMS})
+    size, array, number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_float
+    kinds = {
+        "norm_statistics": [size, *[array] * 3],
+        "norm_rows": [size, *[array] * 5, number],
+        "norm_gradients": [size, *[array] * 6, number, ctypes.c_double],
+    }
+    for name, arguments in kinds.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, None
+    return library
