@@ -193,8 +193,12 @@ def judge_program(
 def misshapen(program: Program, problem: Problem) -> str | None:
     """The first node whose value has other features than in the network, in words; None if no node of the program has."""
     network, right = problem.network, set[str]()
-    for name, features in program.features(program.put_input(problem.other_input)).items():
-        if (given := tuple(features)) == network.shapes.get(name):
+    try:
+        found = {name: tuple(features) for name, features in program.features(program.put_input(problem.other_input)).items()}
+    except Exception:  # of a program that cannot take an input either, or that has features of its own
+        return None
+    for name, given in found.items():
+        if given == network.shapes.get(name):
             right.add(name)
         elif name in network.shapes:
             return shape_fault(network, name, given, right) or f"{name} has features {given}, not {network.shapes[name]}"
