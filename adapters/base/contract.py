@@ -29,6 +29,10 @@ class BuildFailed(Exception):
     """A base class raises this, with the compiler's complaint as its text, when a framework cannot be compiled."""
 
 
+class OtherNetwork(Exception):
+    """A base class raises this, with the reason as its text, when what an adapter built is not the network of the case."""
+
+
 @dataclass(frozen=True)
 class FixedPoint:
     """What a construction states of itself that computes in whole multiples of a unit, as its hardware does.

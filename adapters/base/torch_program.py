@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .case import Case
-from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
+from .contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
 from .modes import COMPILE_MODES
 from .network import INPUT, Network, Shape
 from .result import Array, Result
@@ -64,7 +64,7 @@ class TorchProgram(Program):
             for name, parameter in named.items():
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
                 if values.numel() != parameter.numel():
-                    raise ValueError(f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}")
+                    raise OtherNetwork(f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}")
                 with torch.no_grad():
                     parameter.copy_(values.reshape(parameter.shape))
         self.loaded = [leaf.detach().clone() for leaf in self.leaves]

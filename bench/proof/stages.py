@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Adapter, FixedPoint, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 
 from ..cores import usable_cores
@@ -96,10 +96,12 @@ def prove(
                 verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
             else:
                 verdict = judge_program(program, problem, limits, sleep, with_backward)
+        except OtherNetwork as error:
+            verdict = Verdict([*misshapen(program, problem), str(error)])
         except Exception as error:
             if lacks_room(error) or isinstance(error, Unsupported) or not (words := misshapen(program, problem)):
                 raise
-            verdict = Verdict([words, in_words(error)])
+            verdict = Verdict([*words, in_words(error)])
         proof.stages.append(Stage(name, stage_case, verdict))
         if not verdict.passed:
             break
@@ -190,19 +192,19 @@ def judge_program(
     return verdict
 
 
-def misshapen(program: Program, problem: Problem) -> str | None:
-    """The first node whose value has other features than in the network, in words; None if no node of the program has."""
+def misshapen(program: Program, problem: Problem) -> list[str]:
+    """The first node whose value has other features than in the network, in words; nothing if no node of the program has."""
     network, right = problem.network, set[str]()
     try:
         found = {name: tuple(features) for name, features in program.features(program.put_input(problem.other_input)).items()}
     except Exception:  # of a program that cannot take an input either, or that has features of its own
-        return None
+        return []
     for name, given in found.items():
         if given == network.shapes.get(name):
             right.add(name)
         elif name in network.shapes:
-            return shape_fault(network, name, given, right) or f"{name} has features {given}, not {network.shapes[name]}"
-    return None
+            return [shape_fault(network, name, given, right) or f"{name} has features {given}, not {network.shapes[name]}"]
+    return []
 
 
 def unsettled(program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep) -> str | None:

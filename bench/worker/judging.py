@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 
 from ..measure.phases import Draw, Phases
@@ -85,7 +85,7 @@ class RemoteAdapter(Adapter):
 
 def _error(kind: str, text: str) -> Exception:
     """An exception of the adapters' contract, or one of that name that is nothing else."""
-    known = {"Unsupported": Unsupported, "BuildFailed": BuildFailed}
+    known = {of.__name__: of for of in (Unsupported, BuildFailed, OtherNetwork)}
     return known.get(kind, type(kind, (Exception,), {}))(text)
 
 

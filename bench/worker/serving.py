@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.complete import whole
-from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.result import BY_HARNESS, Answer
 
 from ..texts import cut
@@ -73,7 +73,7 @@ class Serving:
     def _raised(self, error: BaseException) -> list[str]:
         """Kind and text of an error, for the judge."""
         self.traceback = from_author(error, self.reference)
-        contract = (kind for kind in (Unsupported, BuildFailed) if isinstance(error, kind))
+        contract = (kind for kind in (Unsupported, BuildFailed, OtherNetwork) if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:

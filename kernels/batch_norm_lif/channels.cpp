@@ -91,9 +91,9 @@ void norm_rows(const Size* size, const float* mean, const float* variance, const
 }
 
 // From Σ_t e and Σ_t e·(x − μ) (items, channels, inner), where `outer` are the items: the gradients by weight and by bias
-// (2, channels) and, unless null, rows of the factor of x − μ and of the constant in the second scan. m: numbers in a channel.
+// (channels,) and, unless null, rows of the factor of x − μ and of the constant in the second scan. m: numbers in a channel.
 void norm_gradients(const Size* size, const float* errors, const float* by_current, const float* variance, const float* weight,
-                    float* gradients, float* mixed, float epsilon, double m) {
+                    float* by_weight, float* by_bias, float* mixed, float epsilon, double m) {
   const int64_t inner = size->inner, channels = size->channels;
   for (int64_t c = 0; c < channels; ++c) {
     double error = 0, product = 0;
@@ -106,8 +106,8 @@ void norm_gradients(const Size* size, const float* errors, const float* by_curre
       }
     }
     const double rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate;
-    gradients[c] = (float)(product * rate);
-    gradients[channels + c] = (float)error;
+    by_weight[c] = (float)(product * rate);
+    by_bias[c] = (float)error;
     if (!mixed) continue;
     std::fill_n(mixed + c * inner, inner, (float)(-scale * rate * rate * product / m));
     std::fill_n(mixed + (channels + c) * inner, inner, (float)(-scale * error / m));

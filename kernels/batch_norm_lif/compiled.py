@@ -52,11 +52,11 @@ def gradients(
     needed: bool,
 ) -> tuple[Tensor | None, ...]:
     """As `statistics.gradients`; the sums are contiguous."""
-    found, weight = _room(x, 2, x.shape[2]), _plain(weight)
+    by_weight, by_bias, weight = _room(x, x.shape[2]), _room(x, x.shape[2]), _plain(weight)
     mixed = _room(x, 2, 1, *x.shape[2:]) if needed else None
-    arrays = _addresses(errors, by_current, variance, weight, found, mixed)
+    arrays = _addresses(errors, by_current, variance, weight, by_weight, by_bias, mixed)
     _library(x.dtype).norm_gradients(_size(1, x.shape[1], x.shape), *arrays, epsilon, x.numel() / x.shape[2])
-    return *found.unbind(), *((None, None) if mixed is None else mixed.expand(-1, *x.shape[1:]).unbind())
+    return by_weight, by_bias, *((None, None) if mixed is None else mixed.expand(-1, *x.shape[1:]).unbind())
 
 
 def _room(x: Tensor, *shape: int) -> Tensor:
@@ -84,7 +84,7 @@ def _library(dtype: torch.dtype) -> ctypes.CDLL:
     kinds = {
         "norm_statistics": [size, *[array] * 3],
         "norm_rows": [size, *[array] * 5, number],
-        "norm_gradients": [size, *[array] * 6, number, ctypes.c_double],
+        "norm_gradients": [size, *[array] * 7, number, ctypes.c_double],
     }
     for name, arguments in kinds.items():
         function = getattr(library, name)

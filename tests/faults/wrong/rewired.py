@@ -123,10 +123,10 @@ class NowherePadded(Rewired):
 
 
 class KernelOfFive(Rewired):
-    """The convolution has a kernel of 5 × 5."""
+    """The convolution has a kernel of 5 × 5, padded so that its image keeps its size."""
 
     name = "wrong-kernel-of-five"
-    options = {"conv1": {"kernel": 5}}
+    options = {"conv1": {"kernel": 5, "padding": 2}}
 
 
 class PoolNotPadded(Rewired):
