@@ -22,6 +22,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from snnbench.adapters.base.breakdown import KINDS, STAGES
 from snnbench.adapters.base.case import PHASES
 
 from .mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
     PartName = str
     Memory = str
     Rate = str
+    StepStage = str
+    MemoryKind = str
 else:  # a type checker cannot read a Literal that is computed
     Status, Phase, PartName = Literal[STATUSES], Literal[PHASES], Literal[PARTS]
+    StepStage, MemoryKind = Literal[STAGES], Literal[KINDS]
     Memory, Rate = Literal["peak_bytes", "extra_bytes", "reserved_bytes", "kept_bytes"], Literal["flops_per_s", "bytes_per_s"]
 
 LARGEST_FILE = 1 << 26
@@ -167,6 +171,15 @@ Facts = Annotated[dict[str, Any], AfterValidator(_as_tables_read_them)]
 Weighed = dict[Memory, Bytes | None]
 """Memory of a call; see `measure/memory.py`."""
 Ceilings = dict[Rate, Positive | None]
+
+
+class Breakdown(TypedDict):
+    """Where a step spends its time and its memory; see `adapters/base/breakdown.py`."""
+
+    seconds: dict[StepStage, Seconds]
+    step_s: Seconds | None
+    bytes: dict[MemoryKind, Bytes]
+    unknown: Text | None
 
 
 class Adapter(TypedDict):

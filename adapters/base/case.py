@@ -8,7 +8,9 @@ from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
-PHASES = ("forward", "backward", "step", "inference")
+PHASES = ("forward", "backward", "optimizer", "step", "inference")
+USUAL_PHASES = ("forward", "backward", "step", "inference")
+"""Those that are measured unless a config says otherwise."""
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
 INPUTS = ("spikes", "dense", "images", "rate", "events")
 SPIKES = ("spikes", "rate", "events")
@@ -27,6 +29,7 @@ SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L", "width"
 """Fields that are counts, each with its letter: along them a case only gets bigger."""
 
 USUAL = {"input": "spikes", "firing": None, "norm": True, "bias": True, "input_grad": True, "seed": 0}
+USUAL |= {"loss": None, "optimizer": None}
 """Fields that a case's name leaves out, each with the value that most cases have."""
 
 
@@ -49,7 +52,8 @@ NATIVE = Native()
 @dataclass(frozen=True)
 class Case:
     """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the
-    channels of a network's first stage, `image` the pixels of a side, `firing` the share of ones in an input of spikes.
+    channels of a network's first stage, `image` the pixels of a side, `firing` the share of ones in an input of spikes. Without a
+    `loss` backward is given a gradient of the output, and without an `optimizer` a step is plain gradient descent.
     `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
     not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
 
@@ -73,6 +77,8 @@ class Case:
     classes: int = ABSENT
     norm: bool = ABSENT
     firing: float = ABSENT
+    loss: str = ABSENT
+    optimizer: str = ABSENT
 
     @property
     def framework_variant(self) -> str:

@@ -13,7 +13,7 @@ class NoAdapter(TypeError):
 
 
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
-CAN_BE_LEFT_OUT = (*BY_HARNESS, "features", "release", "memory_probe", "facts", "compile_facts")
+CAN_BE_LEFT_OUT = (*BY_HARNESS, "features", "optimize", "breakdown", "release", "memory_probe", "facts", "compile_facts")
 """Methods of Program whose own bodies are an answer, for those who inherit them."""
 CONTRACT = "snnbench.adapters.base.contract.Program"
 

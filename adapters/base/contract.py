@@ -9,9 +9,11 @@ from typing import Any, Protocol
 
 from snnbench.kernels.spec import NeuronSpec
 
+from .breakdown import Breakdown
 from .case import Case
 from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
+from .training import refused
 
 LEARNING_RATE = 0.5
 """Of the update in `Program.step`: so large that an update shows its gradient in all its digits. Parameters that are scaled by s
@@ -132,6 +134,8 @@ class Adapter(ABC):
             return f"{case.construction} is about the linear layer in front of a neuron, and this network has no linear layer"
         if case.native:
             return self._refuses_native(case, network)
+        if (wrong := refused(case.loss, network)) or (case.optimizer and not network.parameters):
+            return wrong or f"{case.optimizer} moves parameters, and this network has none"
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
@@ -151,6 +155,8 @@ class Adapter(ABC):
             return f"{self.name} has no native neuron"
         if case.construction != self.constructions[0]:
             return f"a native neuron stands behind one Linear, as in construction {self.constructions[0]!r}"
+        if case.loss or case.optimizer:
+            return "a native neuron is measured with a given gradient and plain gradient descent"
         if any(network.node(name).options[kind] for name in network.neurons for kind in ("recurrent", "potentials")):
             return "a native neuron has no recurrent linear, and hands out spikes alone"
         return None
@@ -193,13 +199,12 @@ class Program(ReadByHarness, Protocol):
         """Move a float32 input (T, B, *features) to the device in the case's precision; an input of currents is scaled here."""
 
     def roll_parameters(self, turn: int) -> None:
-        """Set every parameter, of the network's shape, to what was loaded, as
-        `rolling.rolled` does with `turn`, in place where that
-        can be done, and running statistics to mean 0 and variance 1."""
+        """Set every parameter, of the network's shape, to what was loaded, as `rolling.rolled` does with `turn`, in place where
+        that can be done, running statistics to mean 0 and variance 1, and the optimizer's states to 0."""
 
     def put_upstream(self, array: Array, result: Any) -> Any:
         """Move the float32 gradient of the loss by the network's output, of its shape, to the device, in the dtype of
-        `result`'s output."""
+        `result`'s output. In a case with a loss: move its labels (B,), whole numbers, in their place."""
 
     def forward(self, x: Any) -> Result:
         """Compute the network, everything kept that backward needs. The result goes to `backward`."""
@@ -210,20 +215,26 @@ class Program(ReadByHarness, Protocol):
         return {}
 
     def backward(self, result: Any, upstream: Any) -> Result:
-        """Fresh gradients of the parameters and (if the case says so) of the input."""
+        """Fresh gradients of the parameters and (if the case says so) of the input; of the case's loss, which is computed here,
+        if it has one."""
 
     def inference(self, x: Any) -> Result:
         """Compute the same as forward, nothing kept. What it leaves of running statistics is not judged."""
 
     def step(self, x: Any, upstream: Any) -> Result:
-        """Forward, backward and an SGD update of the parameters with LEARNING_RATE."""
+        """Forward, backward and `optimize`."""
+
+    def optimize(self, result: Any) -> Result:
+        """Update the parameters with the gradients of `result`, a backward's: by the case's optimizer, or else by gradient
+        descent with LEARNING_RATE."""
+        raise Unsupported("this program updates its parameters in a whole step only")
 
     def release(self) -> None:
         """Forget gradients of earlier calls, outside the clock."""
         return
 
     def argument_bytes(self) -> int:
-        """Bytes of the parameters on the device."""
+        """Bytes of the parameters and of the optimizer's states on the device."""
 
     def result_bytes(self, result: Any) -> int:
         """Bytes of what a call handed back: the output of a forward, gradients of a backward."""
@@ -247,6 +258,11 @@ class Program(ReadByHarness, Protocol):
         names the neurons whose currents are multiplied by `current_scale` inside the call, because no parameters stand in front
         of them that could take the factor."""
         return {}
+
+    def breakdown(self, x: Any, upstream: Any, trace: str | None = None) -> Breakdown:
+        """What a step spends where, outside the clock; leaves parameters and states as they were. `trace` is a file to write a
+        trace of a step to, JSON that Perfetto opens."""
+        return Breakdown(unknown="this program does not take its steps apart")
 
     def compile_facts(self) -> dict[str, Any]:
         """Where something is compiled, so far: `compile_s`, and if known `graph_breaks` and `recompiles`."""

@@ -13,6 +13,7 @@ import numpy as np
 from .case import Case
 from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
+from .jax_training import Updates, loss_of
 from .network import INPUT, Network, Shape
 from .result import Array, Result
 from .rolling import rolled
@@ -38,13 +39,16 @@ class JaxProgram(Program):
         self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
         self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
         self.scales = network.scales(self.network.scale)
+        self.updates = Updates(case.optimizer, self.scales, LEARNING_RATE)
         self.parameters: dict[str, Own] = {}
+        self.states = self.no_states = dict[str, Any]()
         self.running = self.at_rest = dict[str, Own]()
         self.compiling = XlaClock()
         self.ran, self.given = "", dict[str, Any]()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
+        self._update = jax.jit(self.updates.update)
         self._inference = jax.jit(self._infer)
 
     # -- data ------------------------------------------------------------------------------------------------
@@ -63,8 +67,7 @@ class JaxProgram(Program):
 
         self.parameters = {node: {name: put(node, array) for name, array in own.items()} for node, own in parameters.items()}
         self.loaded = self.parameters
-        rates = {node: np.float32(LEARNING_RATE * self.scales.get(node, 1.0) ** 2) for node in parameters}
-        self.rates = {node: dict.fromkeys(own, jax.device_put(rates[node], self.device)) for node, own in parameters.items()}
+        self.states = self.no_states = self.updates.rest(self.parameters)
         start = {"mean": np.zeros, "variance": np.ones}
         self.running = self.at_rest = {
             node: {name: self._put(values(len(own["weight"])), jnp.float32) for name, values in start.items()}
@@ -73,14 +76,14 @@ class JaxProgram(Program):
         }
 
     def roll_parameters(self, turn: int) -> None:
-        self.running = self.at_rest
+        self.running, self.states = self.at_rest, self.no_states
         self.parameters = jax.tree_util.tree_map(lambda array: rolled(array, turn), self.loaded)
 
     def put_input(self, array: Array) -> Value:
         return self._put(self._scaled(array, INPUT), self.dtype)
 
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
-        return self._put(array, result.output.dtype)
+        return self._put(array, result.output.dtype if self.case.loss is None else jnp.int32)
 
     # -- traced functions ------------------------------------------------------------------------------------
 
@@ -109,15 +112,25 @@ class JaxProgram(Program):
         """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron, the output if it is other)."""
         known, others = jax.tree_util.tree_leaves(arguments_and_outputs), iter(residuals)
         leaves = [next(others) if source is None else known[source] for source in self._sources]
-        return jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
+        _, _, borders, value = arguments_and_outputs
+        loss, upstream = self._pulled(borders[self.neurons[-1]] if value is None else value, upstream)
+        return loss, jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
+
+    def _pulled(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
+        """The case's loss, None without one, and its gradient by the output."""
+        if self.case.loss is None:
+            return None, upstream
+        loss, gradient = jax.value_and_grad(partial(loss_of, self.case.loss))(output, upstream)
+        return loss, gradient
 
     def _train(
-        self, parameters: dict[str, Own], running: dict[str, Own], x: Value, upstream: Value, rates: dict[str, Own]
+        self, parameters: dict[str, Own], running: dict[str, Own], states: dict[str, Any], x: Value, upstream: Value
     ) -> tuple[Any, ...]:
-        _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
+        output, pullback, (borders, value, running) = self._vjp(parameters, running, x)
+        loss, upstream = self._pulled(output, upstream)
         gradients = pullback(upstream)
-        updated = jax.tree_util.tree_map(lambda p, g, rate: p - (rate * g).astype(p.dtype), parameters, gradients[0], rates)
-        return borders, value, running, updated, gradients[1:]
+        updated, states = self.updates.update(parameters, states, gradients[0])
+        return borders, value, running, updated, states, loss, gradients[1:]
 
     def _infer(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[dict[str, Value], Value | None]:
         """Spikes of the last neuron, and the output if it is something else."""
@@ -159,19 +172,28 @@ class JaxProgram(Program):
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
         known = (self.parameters, result.x, result.borders, result.value)
-        gradients, *by_input = self._run("_backward", known, result.residuals, upstream)
-        return replace(result, gradients=gradients, input_gradient=by_input[0] if by_input else None)
+        loss, (gradients, *by_input) = self._run("_backward", known, result.residuals, upstream)
+        return replace(result, loss=loss, gradients=gradients, input_gradient=by_input[0] if by_input else None)
 
     def inference(self, x: Value) -> JaxResult:
         return self._result(x, *self._run("_inference", self.parameters, self.running, x))
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
-        answer = self._run("_step", self.parameters, self.running, x, upstream, self.rates)
-        borders, value, self.running, self.parameters, by_input = answer
-        return self._result(x, borders, value, updated=self.parameters, input_gradient=by_input[0] if by_input else None)
+        answer = self._run("_step", self.parameters, self.running, self.states, x, upstream)
+        borders, value, self.running, self.parameters, self.states, loss, by_input = answer
+        result = self._result(x, borders, value, loss=loss, input_gradient=by_input[0] if by_input else None)
+        return self._updated(result)
+
+    def optimize(self, result: JaxResult) -> JaxResult:
+        self.parameters, self.states = self._run("_update", self.parameters, self.states, result.gradients)
+        return self._updated(result)
+
+    def _updated(self, result: JaxResult) -> JaxResult:
+        states = {kind: named for kind, named in self.states.items() if kind != "steps"}
+        return replace(result, gradients={}, updated=self.parameters, states=states)
 
     def argument_bytes(self) -> int:
-        return _bytes(self.parameters)
+        return _bytes((self.parameters, self.states))
 
     def result_bytes(self, result: JaxResult) -> int:
         return _bytes((result.output, result.gradients, result.input_gradient, result.updated))

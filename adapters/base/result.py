@@ -23,7 +23,8 @@ class Result:
     `borders`: spikes (T, B, *features) by neuron, of all for a forward, of those that an inference hands out, the last at least;
     `output`: the value of the network's last node. After a backward `gradients` of the parameters and `input_gradient` (None:
     there is none); after a step `input_gradient`, and the parameters as they are then, `updated`. `running`: mean and variance
-    (C,) of every norm after the call.
+    (C,) of every norm after the call. `loss` is what was differentiated, where a case has a loss, and `states` are those of its
+    optimizer after a step, by the names in `training`, node and name.
     """
 
     borders: dict[str, Any]
@@ -32,17 +33,22 @@ class Result:
     input_gradient: Any = None
     updated: Named | None = None
     running: Named = field(default_factory=dict)
+    loss: Any = None
+    states: dict[str, Named] = field(default_factory=dict)
 
 
 @dataclass
 class Gradients:
     """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features). A gradient
     that the program should have given and did not is None; so is the input's where the case asks for none. After a step there are
-    the parameters that it left instead of their gradients, `updated`."""
+    the parameters that it left instead of their gradients, `updated`, and the optimizer's `states`. `loss` is a number (), None
+    in a case without."""
 
     parameters: dict[str, dict[str, Array | None]]
     input: Array | None
     updated: dict[str, dict[str, Array | None]] | None = None
+    states: dict[str, dict[str, dict[str, Array | None]]] = field(default_factory=dict)
+    loss: Array | None = None
 
 
 @dataclass
@@ -99,6 +105,8 @@ def settled(result: Any) -> None:
 BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_queue")
 
 
+POWERS = {"first": 1, "second": 2}
+"""Of the scale of a parameter, by which its optimizer's states are divided."""
 OWN = "the harness reads the arrays of a Result and changes inputs by itself"
 
 
@@ -165,4 +173,6 @@ class ReadByHarness(Protocol):
                 return None
             return (array * np.float32(scales.get(node, 1.0) ** power)).reshape(shapes.get(node, {}).get(name, array.shape))
 
-        return Gradients(own(given, 1), scaled(by_input, INPUT, 1), None if updated is None else own(updated, -1))
+        states = {kind: own(named, POWERS[kind]) for kind, named in held(result, "states").items()}
+        moved = None if updated is None else own(updated, -1)
+        return Gradients(own(given, 1), scaled(by_input, INPUT, 1), moved, states, held(result, "loss"))

@@ -45,13 +45,18 @@ class GraphProgram(TorchProgram):
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         self._take(upstream=upstream)
-        return self._with_gradients(result, self._replay("backward", self._run_backward, self._run_both, self.pool))
+        gradients = self._replay("backward", self._run_backward, self._run_both, self.pool)
+        return self._with_gradients(replace(result, loss=self.graphs["forward"].outputs.loss), gradients)
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
         result, gradients = self._replay("step", self._run_step, self._run_undone_step)
         graded = self._with_gradients(replace(result, x=result.x.detach()), gradients)
-        return replace(graded, gradients={}, updated=self.parameters) if self.leaves else graded
+        return replace(graded, gradients={}, updated=self.parameters, states=self.trainer.states()) if self.leaves else graded
+
+    def optimize(self, result: TorchResult) -> TorchResult:
+        self._replay("optimizer", self.trainer.update, self._undone_update)
+        return replace(result, gradients={}, updated=self.parameters, states=self.trainer.states())
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
@@ -71,7 +76,11 @@ class GraphProgram(TorchProgram):
 
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
         """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
-        return tuple(torch.autograd.grad(result.output, self._leaves_of(result), self._own("upstream"), allow_unused=True))
+        given, upstream = result.output, self._own("upstream")
+        if self.trainer.loss is not None:
+            result.loss, upstream = self.trainer.loss(given, upstream), None
+            given = result.loss
+        return tuple(torch.autograd.grad(given, self._leaves_of(result), upstream, allow_unused=True))
 
     def _run_backward(self) -> tuple[Tensor | None, ...]:
         return self._gradients_of(self.graphs["forward"].outputs)
@@ -84,8 +93,12 @@ class GraphProgram(TorchProgram):
         result, gradients = self._run_both()
         self._with_gradients(result, gradients)
         if self.leaves:
-            self.update()
+            self.trainer.update()
         return result, gradients
+
+    def _undone_update(self) -> None:
+        self.trainer.update()
+        self.roll_parameters(self.turn)
 
     def _run_undone_step(self) -> None:
         self._run_step()

@@ -1,5 +1,6 @@
 """Drives a torch network for the worker: precision, gradients, waiting and memory, the same for every framework."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .breakdown import Breakdown
 from .case import Case
 from .contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
 from .modes import COMPILE_MODES
@@ -17,6 +19,7 @@ from .result import Array, Result
 from .rolling import rolled
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
+from .torch_training import Trainer
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
 
@@ -43,9 +46,8 @@ class TorchProgram(Program):
         self.parameters = self.network.parameters_by_node()
         self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
         self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
-        self.rates = {node: LEARNING_RATE * self.scales.get(node, 1.0) ** 2 for node in self.shapes}
-        own = [(self.rates[node], leaf) for node, named in self.parameters.items() for leaf in named.values()]
-        self.rated = [(rate, [leaf for other, leaf in own if other == rate]) for rate in dict.fromkeys(self.rates.values())]
+        capturable = self.device.type == "cuda"
+        self.trainer = Trainer(case.loss, case.optimizer, self.parameters, self.scales, LEARNING_RATE, capturable)
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
@@ -78,12 +80,13 @@ class TorchProgram(Program):
                 rolled(loaded.reshape(shape), turn, leaf.view(shape))
         for norm in self.network.norms().values():
             norm.reset_running_stats()
+        self.trainer.rest()
 
     def put_input(self, array: Array) -> Tensor:
         return self._put(self._scaled(array, INPUT), self.dtype)
 
     def put_upstream(self, array: Array, result: TorchResult) -> Tensor:
-        return self._put(array, result.output.dtype)
+        return self._put(array, result.output.dtype if self.case.loss is None else torch.int64)
 
     # -- calls -----------------------------------------------------------------------------------------------
 
@@ -105,7 +108,11 @@ class TorchProgram(Program):
         return found
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
-        result.output.backward(upstream)
+        if self.trainer.loss is None:
+            result.output.backward(upstream)
+        else:
+            result.loss = self.trainer.loss(result.output, upstream)
+            result.loss.backward()
         return self.graded(result)
 
     def graded(self, result: TorchResult) -> TorchResult:
@@ -114,6 +121,8 @@ class TorchProgram(Program):
             node: {name: parameter.grad for name, parameter in named.items()} for node, named in self.parameters.items()
         }
         result.input_gradient = result.x.grad
+        if result.loss is not None:
+            result.loss = result.loss.detach()
         return result
 
     def inference(self, x: Tensor) -> TorchResult:
@@ -126,15 +135,11 @@ class TorchProgram(Program):
         for leaf in self.leaves:
             leaf.grad = None
         result = self.backward(self.forward(x), upstream)
-        self.update()
-        return replace(result, gradients={}, updated=self.parameters)
+        return self.optimize(result)
 
-    def update(self) -> None:
-        """SGD as `torch.optim.SGD` computes it, whose import takes half a second in every worker."""
-        with torch.no_grad():
-            for rate, leaves in self.rated:
-                if moved := [leaf for leaf in leaves if leaf.grad is not None]:
-                    torch._foreach_add_(moved, [leaf.grad for leaf in moved], alpha=-rate)
+    def optimize(self, result: TorchResult) -> TorchResult:
+        self.trainer.update()
+        return replace(result, gradients={}, updated=self.parameters, states=self.trainer.states())
 
     def release(self) -> None:
         for parameter in self.network.parameters():
@@ -149,8 +154,13 @@ class TorchProgram(Program):
                 raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
         return TorchResult(x=x, borders=borders, output=output, running=self.running)
 
-    def argument_bytes(self) -> int:
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes of all parameters on the device."""
         return sum(leaf.nbytes for leaf in self.leaves)
+
+    def argument_bytes(self) -> int:
+        return self.parameter_bytes + self.trainer.state_bytes
 
     def result_bytes(self, result: TorchResult) -> int:
         gradients = [leaf.grad for leaf in [*self.leaves, result.x] if leaf.grad is not None]
@@ -187,7 +197,35 @@ class TorchProgram(Program):
         seconds = self.adapter.compile_seconds()
         return {} if seconds is None else {"compile_s": seconds}
 
-    # -- ceilings, clocks, memory ----------------------------------------------------------------------------
+    # -- breakdown, ceilings, clocks, memory -----------------------------------------------------------------
+
+    def breakdown(self, x: Tensor, upstream: Tensor, trace: str | None = None) -> Breakdown:
+        from .torch_breakdown import breakdown
+
+        return breakdown(self, x, upstream, trace, staged=self.case.mode == "eager")
+
+    def clock(self) -> Any:
+        """A moment on the device's clock; see `seconds`."""
+        if self.device.type != "cuda":
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def seconds(self, start: Any, end: Any) -> float:
+        """Between two moments."""
+        if self.device.type != "cuda":
+            return float(end - start)
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Steps meanwhile leave no trace in parameters, running statistics and the optimizer's states."""
+        with self.unchanged_statistics():
+            yield
+        self.release()
+        self.roll_parameters(self.turn)
 
     def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         left = torch.ones(rows, inner, device=self.device, dtype=DTYPES[dtype])

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from ..schema import (
+    Breakdown,
     Bytes,
     Count,
     Environment,
@@ -97,6 +98,7 @@ class Event(_Strict):
     memory: dict[Phase, Weighed] = {}
     meaning: str | None = None
     host_peak_bytes: Bytes | None = None
+    breakdown: Breakdown | None = None
     flops_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, SPIKE_SHARE, Case, Native
+from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
+from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     Precision = str
     Input = str
     Phase = str
+    Loss = str
+    OptimizerName = str
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
     Input = Literal[INPUTS]
     Phase = Literal[PHASES]
+    Loss = Literal[PLAIN["loss"], *LOSSES]
+    OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
 
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
@@ -65,6 +70,8 @@ class Grid(_Table):
     classes: list[Count] = Field([10], min_length=1)
     norm: list[Flag] = Field([True], min_length=1, description="batch norms in networks that have a choice")
     firing: list[Share] = Field([SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'")
+    loss: list[Loss] = Field([PLAIN["loss"]], min_length=1, description="upstream: a given gradient of the output")
+    optimizer: list[OptimizerName] = Field([PLAIN["optimizer"]], min_length=1, description="plain: gradient descent")
 
 
 def _with_step(phases: list[str]) -> list[str]:
@@ -89,7 +96,7 @@ class Measure(_Table):
         list[Phase],
         Field(min_length=1, description="what is weighed and timed; step is one of them"),
         AfterValidator(_with_step),
-    ] = list(PHASES)
+    ] = list(USUAL_PHASES)
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
     @property

@@ -1,4 +1,4 @@
-"""The four phases of a case: what is prepared outside the clock and what is called inside it. No call meets another's values,
+"""The phases of a case: what is prepared outside the clock and what is called inside it. No call meets another's values,
 neither its input nor its upstream gradient nor, where they could have been trained, its parameters: answers from memory, copies
 made once and gradients computed before the clock runs are wrong."""
 
@@ -66,6 +66,7 @@ class Phases:
         self.by_name = {
             "forward": Phase(self._renewed, program.forward, repeatable=True),
             "backward": Phase(self._forwarded, self.backward),
+            "optimizer": Phase(self._graded, lambda result: program.optimize(result)),
             "step": Phase(self._stepped, lambda x: program.step(x, self.upstream)),
             "inference": Phase(self._served, program.inference, repeatable=True),
         }
@@ -104,6 +105,9 @@ class Phases:
         if name == "step":
             return [Prepared(partial(program.step, *given)) for given in zip(inputs, upstreams, strict=True)]
         results = [program.forward(x) for x in inputs]
+        if name == "optimizer":
+            graded = [self._fresh_backward(*given) for given in zip(results, upstreams, strict=True)]
+            return [Prepared(partial(program.optimize, result)) for result in graded]
         return [Prepared(partial(self._fresh_backward, *given)) for given in zip(results, upstreams, strict=True)]
 
     def _fresh_backward(self, result: Any, upstream: Any) -> Any:
@@ -136,6 +140,13 @@ class Phases:
         result = self.program.forward(self.put(self._drawn(index, "backward")))
         self.program.wait(result)
         self._renew_upstream(self._drawn(index, "backward"))
+        return result
+
+    def _graded(self, index: int) -> Any:
+        result = self.program.forward(self.put(draw := self._drawn(index, "optimizer")))
+        self._renew_upstream(draw)
+        result = self.backward(result)
+        self.program.wait(result)
         return result
 
     def _renew_upstream(self, draw: Draw) -> None:

@@ -87,7 +87,7 @@ def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
     What is between nodes could stay on chip, so that only weights and the outer borders are moved.
     """
     forward, backward = _flops(case, network, nonzero)
-    flops = {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward}[phase]
+    flops = {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward, "optimizer": 0.0}[phase]
     return Work(flops, _bytes(case, network, phase, nonzero))
 
 
@@ -167,6 +167,8 @@ def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
     if phase in ("forward", "inference"):
         return size * weights + given + handed_out
     written = size * weights + given * case.input_grad
+    if phase == "optimizer":
+        return 3 * size * weights  # gradients and parameters read, and parameters written
     if phase == "step":
         return size * weights + given + handed_out + upstream + written
     # The first layer's input needs no gradient unless the case asks for it.

@@ -14,6 +14,7 @@ from .layers import Product, Value
 from .limits import Limits, LimitsByNode
 from .problem import Problem, places
 from .recurrence import from_threshold, spec_of
+from .training import loss_and_gradient
 
 Statistics = dict[str, dict[str, np.ndarray]]
 Unseen = dict[tuple[str, str], float]
@@ -72,8 +73,26 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     result = oracle.forward(network, problem.parameters, call.x, call.spikes, seen=seen)
     verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None:
-        _gradients(verdict, problem, call, oracle.backward(network, result, problem.upstream), limits)
+        _gradients(verdict, problem, call, oracle.backward(network, result, upstream_of(problem, result)), limits)
+    if verdict.passed and problem.loss and call.gradients is not None:
+        verdict.findings += _wrong_loss(problem, call.gradients, result, limits[network.output.name].gradient)
     return verdict
+
+
+def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
+    """The gradient of the loss by the output of a run."""
+    if problem.loss is None:
+        return problem.upstream
+    return loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)[1]
+
+
+def _wrong_loss(problem: Problem, given: Gradients, result: oracle.Run, limit: float) -> Iterator[str]:
+    assert problem.loss is not None
+    right, _ = loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)
+    if given.loss is None or not np.isfinite(given.loss).all():
+        yield "the loss is missing" if given.loss is None else "the loss is not finite"
+    elif not abs(float(given.loss) - right) <= limit * max(right, 1.0):
+        yield f"the loss is {float(given.loss):.6g}, not {right:.6g}"
 
 
 def unreadable(problem: Problem, call: Call) -> Iterator[str]:

@@ -33,7 +33,8 @@ WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
 @dataclass
 class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features), upstream of the output's shape.
-    `input_grad`: whether the gradient of the input is asked for."""
+    `input_grad`: whether the gradient of the input is asked for. With a `loss`, upstream are its labels (B,) instead; an
+    `optimizer` moves the parameters in a step."""
 
     network: Network
     parameters: Parameters
@@ -41,6 +42,8 @@ class Problem:
     other_input: np.ndarray
     upstream: np.ndarray
     input_grad: bool = True
+    loss: str | None = None
+    optimizer: str | None = None
 
     @property
     def last(self) -> str:
@@ -113,9 +116,13 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     }
     output = network.output.name
     shape = (network.steps(output, case.time_steps), case.batch, *network.shapes[output])
-    upstream = _random(case, UPSTREAM).standard_normal(shape, dtype=np.float32)
+    random = _random(case, UPSTREAM)
+    if case.loss is None:
+        upstream = round_to(random.standard_normal(shape, dtype=np.float32), precision)
+    else:
+        upstream = random.integers(0, shape[-1], case.batch)
     first, second = (round_to(x, precision) for x in inputs)
-    return Problem(network, parameters, first, second, round_to(upstream, precision), case.input_grad)
+    return Problem(network, parameters, first, second, upstream, case.input_grad, case.loss, case.optimizer)
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:

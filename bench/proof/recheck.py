@@ -21,6 +21,7 @@ from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
 from .rounding import last_bit
 from .stages import unsettled
+from .training import gradients_of_states, wrong_update
 
 MOST_FLIPPED = 0.01
 """Where decisions follow from others that rounding may turn: the largest share of them that may be other ones."""
@@ -54,7 +55,8 @@ def recheck(
     """Event fields `status` and `reason` if the answer of the last timed call is wrong, else none. That of a native neuron, for
     which there is no oracle, must be what an untimed call gives. No method of the program's own is called before it is wrong."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
-    gradients, unseen = _gradients(timed, last.answer.gradients, last.precision) if name in ("backward", "step") else (None, {})
+    graded = name in ("backward", "optimizer", "step")
+    gradients, unseen = _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
     call = Call(timed.input, given, last.answer.output, gradients, unseen=unseen)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
@@ -66,6 +68,8 @@ def recheck(
         if name != "inference":
             call.statistics = AT_REST, last.answer.statistics
         findings = judge(timed, call, limits).findings
+        if not findings and problem.optimizer and name in ("optimizer", "step") and last.answer.gradients:
+            findings = [*wrong_update(problem.optimizer, last.precision, timed.parameters, last.answer.gradients)]
     if not findings:
         return {}
     program.release()  # a method of its own: now it could finish what it put off
@@ -76,9 +80,12 @@ def recheck(
 
 
 def _gradients(timed: Problem, given: Gradients | None, precision: str) -> tuple[Gradients | None, Unseen]:
-    """Gradients of the parameters, after a step as its update shows them, and what it does not show: parameters are rounded."""
+    """Gradients of the parameters, after a step as its optimizer's states or its update show them, and what an update does not
+    show: parameters are rounded."""
     if given is None or given.updated is None:
         return given, {}
+    if timed.optimizer:
+        return replace(given, parameters=gradients_of_states(timed.optimizer, given)), {}
     rate = np.float32(LEARNING_RATE)
     unseen = {
         (node, key): last_bit(precision) / LEARNING_RATE * float(np.linalg.norm(array))

@@ -22,10 +22,11 @@ from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
+from .steps import judge_steps
 from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
-OWN_SIZE, TIME_AXIS = "own size", "time axis"
+OWN_SIZE, TIME_AXIS, TRAINING = "own size", "time axis", "training"
 """With these the names of stages begin and end."""
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
@@ -92,6 +93,8 @@ def prove(
                 problem, _ = excited(program, problem)
             if name.endswith(TIME_AXIS):
                 verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
+            elif name.endswith(TRAINING):
+                verdict = judge_steps(program, problem, limits)
             elif case.native:
                 verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
             else:
@@ -132,6 +135,8 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
     for precision in dict.fromkeys(["fp32", case.precision]):
         for kind in dict.fromkeys(["spikes", case.input]):
             yield small(f"{precision}, {kind}", kind, precision=precision)
+    if case.loss or case.optimizer:
+        yield small(f"fp32, {TRAINING}", "spikes", precision="fp32")
     yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
     yield own
 

@@ -119,6 +119,7 @@ class Record(_Strict):
     memory: dict[schema.Phase, schema.Weighed] = {}
     memory_meaning: schema.Text | None = None
     host_peak_bytes: schema.Bytes | None = None
+    breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = None
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None

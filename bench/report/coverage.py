@@ -38,6 +38,8 @@ AXES = {
     "firing": Axis("input firing", lambda value: f"{100 * value:g} % of the input fires", unit="share"),
     "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
     "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
+    "loss": Axis("loss", lambda value: f"loss {value}" if value else "a given gradient"),
+    "optimizer": Axis("optimizer", lambda value: value or "plain descent"),
     "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),
 }
 """Fields of a case, in the order in which they are named; any other field goes by its own name."""

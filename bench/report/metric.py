@@ -11,7 +11,7 @@ from .. import units
 from ..records.rows import Row
 from .coverage import REFUSED
 
-STEP_FIRST = ("step", "forward", "backward", "inference")
+STEP_FIRST = ("step", "forward", "backward", "optimizer", "inference")
 """The phases in the order of a reader's interest."""
 VIEWS = {"times": "Times", "memory": "Memory", "start": "Start and limits", "proof": "Proof"}
 """Views of the page's table, and how each is called there."""
@@ -67,6 +67,7 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "share": units.share,
     "small share": units.small_share,
     "error": units.error,
+    "per_s": lambda value: f"{value:,.0f}",
     "times": lambda value: f"{value:.2f}×",
 }
 """How a value in a unit is written for people. Words have none."""
@@ -78,7 +79,7 @@ class Metric:
 
     `views` are the tables that show it, by their names and with a space between, under the heading `head` with `hint` as its
     explanation; smaller `place`s stand further left. `format` makes the text of its cell, where `unit` does not say how. A metric
-    with `axis` is a condition: the page shows it only where it differs between cases.
+    with `axis` is a condition: the page shows it only where it differs between cases; a `rare` one, only where a case has it.
 
     Example, a column of results.csv that the page shows in its view “Memory”:
 
@@ -94,6 +95,7 @@ class Metric:
     place: int = 800
     format: Callable[[Entry], str] | None = None
     axis: bool = False
+    rare: bool = False
 
     @property
     def number(self) -> bool:

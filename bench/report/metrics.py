@@ -5,16 +5,18 @@ in these tables too.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from snnbench.adapters.base.case import PHASES
+from snnbench.adapters.base.breakdown import KINDS, STAGES
+from snnbench.adapters.base.case import PHASES, USUAL_PHASES
 from snnbench.kernels.spec import NeuronSpec
 
 from .. import units
 from ..records.record import SCHEMA
 from ..records.rows import Row
+from ..workloads import WORKLOADS
 from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric
 
@@ -61,7 +63,7 @@ def _estimated(phase: str, name: str) -> Callable[[Row], float | None]:
 def _phase_metrics(phase: str) -> list[Metric]:
     """The time of a phase with its 95 % interval, what explains it, the hardware's least, and how the phase ended."""
     place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
-    views = "times" if phase == "inference" else f"times {SUMMARY} {NATIVES}"
+    views = "times" if phase in ("inference", "optimizer") else f"times {SUMMARY} {NATIVES}"
 
     def time(entry: Entry) -> str:
         ended = entry.row.phase_status(phase)
@@ -108,6 +110,39 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
 def _kept_memory(phase: str) -> Metric:
     """Bytes that stay in use from call to call."""
     return Metric(f"{phase}_kept_memory_bytes", lambda row: row.first.memory.get(phase, {}).get("kept_bytes"), "bytes")
+
+
+def _of_items(name: str, samples: Callable[[Row], float | None], unit: str, head: str, hint: str) -> Metric:
+    """Something of a whole step that users count in samples; shown where a case trains with a loss."""
+
+    def text(entry: Entry) -> str:
+        value = entry.values[name] if entry.shows("step") and entry.row.case.loss else None
+        return "" if value is None else units.seconds(value) if unit == "s" else f"{value:,.0f}"
+
+    return Metric(name, samples, unit, head, hint, "times", 290, text, rare=True)
+
+
+def _samples_per_s(row: Row) -> float | None:
+    return row.case.batch / row.estimates["step"].seconds if "step" in row.estimates else None
+
+
+def _epoch_s(row: Row) -> float | None:
+    workload = WORKLOADS.get(row.case.workload)
+    rate = _samples_per_s(row)
+    return workload.samples / rate if workload and workload.samples and rate else None
+
+
+def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
+    """Seconds of a stage of the step, or bytes of a kind of memory at its peak."""
+    column = f"step_{name.replace(' ', '_')}_{'s' if unit == 's' else 'bytes'}"
+    return Metric(column, lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None, unit)
+
+
+def _of_later_phase(phase: str) -> list[Metric]:
+    """All columns of a phase that results.csv did not have from the start."""
+    warm = Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
+    memory = (_memory_metric(phase, kind, head) for kind, head in (("peak", "peak"), ("extra", "beyond")))
+    return [replace(metric, rare=True) for metric in (*_phase_metrics(phase), *memory, _kept_memory(phase), warm)]
 
 
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
@@ -173,11 +208,11 @@ def _verdict(entry: Entry) -> str:
     return (proved if row.proved else "rejected") if row.first.proof else ""
 
 
-LATER = ("width", "image", "classes", "norm", "firing")
+LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
 """Fields of a case whose columns stand last."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in LATER)),
+    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST))),
     *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
@@ -188,11 +223,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("ratio_high", _standing("high"), "times"),
     # Holm's p, of all ratios to the fastest of a group together, that the two take the same time.
     Metric("p_holm", _standing("p")),
-    *(metric for phase in PHASES for metric in _phase_metrics(phase)),
+    *(metric for phase in USUAL_PHASES for metric in _phase_metrics(phase)),
     Metric("peak_memory_bytes", lambda row: row.most_memory("peak"), "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
     Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
-    *(_memory_metric(phase, kind, head) for phase in PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
-    *(_kept_memory(phase) for phase in PHASES),
+    *(_memory_metric(phase, kind, head) for phase in USUAL_PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
+    *(_kept_memory(phase) for phase in USUAL_PHASES),
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
     Metric("memory_meaning", lambda row: row.first.memory_meaning, "", "meaning", HINTS["memory_meaning"], "memory", 320),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
@@ -242,6 +277,13 @@ METRICS: tuple[Metric, ...] = (
     _fact("product"),
     _fact("product_rate", "share"),
     # On a device with events `PHASE_device_s` is of calls whose memory the cache does not hold, and this of calls on the same.
-    *(Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s") for phase in PHASES),
+    *(Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s") for phase in USUAL_PHASES),
+    *map(_case_metric, LATEST),
+    *(metric for phase in PHASES if phase not in USUAL_PHASES for metric in _of_later_phase(phase)),
+    *(_taken_apart("seconds", stage, "s") for stage in STAGES),
+    Metric("step_apart_s", lambda row: row.first.breakdown["step_s"] if row.first.breakdown else None, "s"),
+    *(_taken_apart("bytes", kind, "bytes") for kind in KINDS),
+    _of_items("samples_per_s", _samples_per_s, "per_s", "samples/s", "of whole steps"),
+    _of_items("epoch_s", _epoch_s, "s", "epoch", "all samples of the data set that the network was published with"),
 )
 """In the order of results.csv, which people's scripts read."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from random import getrandbits
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any, NoReturn, cast
 
 from snnbench.adapters import registry
@@ -15,8 +15,9 @@ from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
 from ..cores import use_cores
-from ..measure.ceilings import measure_ceilings
-from ..measure.floor import judge_times, nonzero_share, shortest
+from ..measure.breakdown import taken_apart
+from ..measure.ceilings import reaching
+from ..measure.floor import nonzero_share, shortest
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
@@ -48,10 +49,9 @@ class Worker:
         self.task, self.case, self.emit = task, task.case, emit
         self.channel, self.arrays = Channel(job), Path(job["arrays"])
         self.serving = Serving(self.channel, self.arrays, task.reference)
-        self.workload = workload_of(task.case)
-        self.network = self.workload.network(task.case)
+        self.network = workload_of(task.case).network(task.case)
         self.first_block = task.block == 0
-        self.backward_fits, self.input_scale = True, 1.0
+        self.backward_fits, self.input_scale, self.step_peak_bytes = True, 1.0, 0
         self.kept: Kept | None = None
 
     def run(self) -> None:
@@ -72,6 +72,8 @@ class Worker:
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
                 self._time(adapter, program, problem, phases)
+            if self.first_block and (self.case.loss or self.case.optimizer):
+                self._take_apart(program, phases)
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -199,6 +201,7 @@ class Worker:
                 phases.forget()
                 figures[name]["kept_bytes"] = self.kept.bytes()
         program.holds_borders = True
+        self.step_peak_bytes = int(figures.get("step", {}).get("peak_bytes") or 0)
         self.emit({"part": "memory", "memory": figures, "meaning": self.kept.probe.meaning, "host_peak_bytes": host_peak_bytes()})
 
     def _be_proved(self, adapter: Adapter) -> None:
@@ -239,7 +242,7 @@ class Worker:
             phases.seed = order["seed"]
             work = partial(self._slot, samplers[name], name, seen[name])
             if "burst" in order:
-                work = partial(self._burst, samplers[name], order["burst"])
+                work = partial(lambda sampler, count: {"took": sampler.burst(count)}, samplers[name], order["burst"])
             if "device" in order:
                 work = partial(self._device, samplers[name], phases, name, seen[name])
             self.channel.answer(self._carried_out(name, work))
@@ -248,6 +251,14 @@ class Worker:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots}:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
+
+    def _take_apart(self, program: Program, phases: Phases) -> None:
+        """Say where a step spends time and memory, when nothing is timed any more. What goes wrong there is a remark."""
+        self.emit({"part": "breakdown"})
+        try:
+            self.emit({"part": "breakdown", "breakdown": taken_apart(program, phases, self.step_peak_bytes)})
+        except Exception as error:
+            self.emit({"part": "breakdown", "warnings": [f"W-BREAKDOWN: {self._status_of(error, 'error')[1]}"]})
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The answer to an order about a phase."""
@@ -267,10 +278,6 @@ class Worker:
             self.emit({"part": name, "warnings": warnings})
         return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
 
-    def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
-        """Calls in a row, for the clock of the harness."""
-        return {"took": sampler.burst(count)}
-
     def _device(self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
         """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""
         try:
@@ -283,18 +290,11 @@ class Worker:
             return {"device": {}}
 
     def _ceilings(self, program: Program, nonzero: float, timed: dict[str, float]) -> None:
-        """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates. Rates
-        measured on a busy machine are too low, so that those which would refuse one of the `timed` seconds by phase are measured
-        again, up to four times."""
+        """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates."""
         found: dict[str, Any] = {"rates": {}}
         if self.first_block:
             with self._part("ceilings", "error"):
-                for pause in (0.0, 0.2, 0.4, 0.8, 1.6):
-                    sleep(pause)
-                    ceilings = measure_ceilings(program, self.case, self.network)
-                    judged = judge_times(self.case, self.network, ceilings, nonzero, timed)
-                    if not any(phase.reason for phase in judged.values()):
-                        break
-            flops, copied = max(ceilings.products.values(), default=None), max(ceilings.copies.values())
-            found = {"rates": ceilings.as_dict(), "flops_per_s": flops, "bytes_per_s": copied}
+                best = reaching(program, self.case, self.network, nonzero, timed)
+            rates = {"flops_per_s": max(best.products.values(), default=None), "bytes_per_s": max(best.copies.values())}
+            found = {"rates": best.as_dict(), **rates}
         self.emit({"part": "ceilings", **found, "nonzero": nonzero})

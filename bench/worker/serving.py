@@ -17,8 +17,8 @@ from .channel import Channel
 from .handover import Reference, decode, encode
 from .no_room import NoRoom
 
-DONE = {"prepare", "load", "wait", "release"}
-KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "inference", "put"}
+DONE = {"prepare", "load", "wait", "release", "roll_parameters"}
+KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "put"}
 HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics", "features"}
 """Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
 judges."""
@@ -64,7 +64,7 @@ class Serving:
     def told(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
         """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
         try:
-            return {"answer": encode(answer_of(program, result, phase in ("backward", "step")), self.folder)}
+            return {"answer": encode(answer_of(program, result, phase in ("backward", "optimizer", "step")), self.folder)}
         except NoRoom:
             raise
         except BaseException as error:  # an adapter may raise SystemExit too

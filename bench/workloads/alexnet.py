@@ -18,6 +18,7 @@ CONVOLUTIONS = ((64, 2), (128, 2), (256, 2), (256, 2), (384, 1), (256, 1), (256,
     "alexnet",
     axes=("width", "image", "classes"),
     small={"time_steps": 5, "batch": 3, "width": 4, "image": 37, "classes": 7},
+    samples=1_281_167,
 )
 def alexnet(case: Case) -> Network:
     """Seven convolutions with norms, two linears and a classifier of the mean over time (Liang et al.'s AlexNet)."""

@@ -35,9 +35,9 @@ class Builder:
     def norm(self) -> str:
         return self._add("norm", None)
 
-    def neuron(self, recurrent: bool = False) -> str:
+    def neuron(self, recurrent: bool = False, potentials: bool = False) -> str:
         """Of the case's neurons, as many as there are features."""
-        return self._add("neuron", None, neuron=self.spec, recurrent=recurrent)
+        return self._add("neuron", None, neuron=self.spec, recurrent=recurrent, potentials=potentials)
 
     def max_pool(self, kernel: int, stride: int, padding: int) -> str:
         return self._add("max_pool", None, kernel=kernel, stride=stride, padding=padding)

@@ -37,19 +37,19 @@ def _spike(net: Builder, case: Case) -> None:
     net.neuron()
 
 
-@workload("cifar-small", axes=AXES, small=TINY)
+@workload("cifar-small", axes=AXES, small=TINY, samples=50_000)
 def cifar_small(case: Case) -> Network:
     """Three convolutions, two linears and a classifier of the mean over time (Liang et al.'s small CIFAR network)."""
     return cifar(case, (1, 1, 1))
 
 
-@workload("cifar-medium", axes=AXES, small=TINY)
+@workload("cifar-medium", axes=AXES, small=TINY, samples=50_000)
 def cifar_medium(case: Case) -> Network:
     """Seven convolutions, two linears and a classifier of the mean over time (Liang et al.'s medium CIFAR network)."""
     return cifar(case, (3, 2, 2))
 
 
-@workload("cifar-large", axes=AXES, small=TINY)
+@workload("cifar-large", axes=AXES, small=TINY, samples=50_000)
 def cifar_large(case: Case) -> Network:
     """Nine convolutions, two linears and a classifier of the mean over time (Liang et al.'s large CIFAR network)."""
     return cifar(case, (3, 3, 3))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import ABSENT, Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 
 from .workload import workload
@@ -21,5 +21,7 @@ def linear_lif(case: Case) -> Network:
 
 
 def one_layer(case: Case) -> Case:
-    """The neuron of `case` behind one linear, at the small odd sizes in fp32: what proves the neuron of a network."""
-    return linear_lif.small_case(replace(case, workload=linear_lif.name, layers=1, bias=True, precision="fp32"))
+    """The neuron of `case` behind one linear, at the small odd sizes in fp32: what proves the neuron of a network. Without loss
+    and optimizer, which are the network's."""
+    layer = replace(case, workload=linear_lif.name, layers=1, bias=True, precision="fp32", loss=ABSENT, optimizer=ABSENT)
+    return linear_lif.small_case(layer)

@@ -16,7 +16,7 @@ AXES = ("width", "image", "classes")
 TINY = {"time_steps": 5, "batch": 3, "width": 4, "image": 37, "classes": 7}
 
 
-@workload("resnet34", axes=AXES, small=TINY)
+@workload("resnet34", axes=AXES, small=TINY, samples=1_281_167)
 def resnet34(case: Case) -> Network:
     """A residual network of 34 layers whose neurons stand before the convolutions (Liang et al.'s)."""
     net = Builder(case, (3, case.image, case.image))
@@ -83,25 +83,25 @@ def _layer(net: Builder, outputs: int, kernel: int, stride: int) -> None:
     net.neuron()
 
 
-@workload("spiking-resnet18", axes=AXES, small=TINY)
+@workload("spiking-resnet18", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet18(case: Case) -> Network:
     """A residual network of 18 layers with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
     return spiking_resnet(case, (2, 2, 2, 2))
 
 
-@workload("spiking-resnet34", axes=AXES, small=TINY)
+@workload("spiking-resnet34", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet34(case: Case) -> Network:
     """A residual network of 34 layers with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
     return spiking_resnet(case, (3, 4, 6, 3))
 
 
-@workload("spiking-resnet50", axes=AXES, small=TINY)
+@workload("spiking-resnet50", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet50(case: Case) -> Network:
     """A residual network of 50 layers, three to a block, with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
     return spiking_resnet(case, (3, 4, 6, 3), bottleneck=True)
 
 
-@workload("sew-resnet18", axes=AXES, small=TINY)
+@workload("sew-resnet18", axes=AXES, small=TINY, samples=1_281_167)
 def sew_resnet18(case: Case) -> Network:
     """A residual network of 18 layers whose blocks add spikes (Fang et al.'s spike-element-wise network)."""
     return spiking_resnet(case, (2, 2, 2, 2), adds_spikes=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from snnbench.adapters.base.case import NETWORK_AXES, SPIKE_SHARE, Case
 from snnbench.adapters.base.network import Network
+from snnbench.adapters.base.training import PLAIN
 
 Build = Callable[[Case], Network]
 
@@ -16,7 +17,7 @@ class Workload:
 
     `network` builds the network of a case, and `axes` are the fields of the case that it depends on. `fixed` are fields that
     have one value in every case of this workload. `small` are the odd sizes at which every proof begins, time steps and batch
-    among them.
+    among them. `samples` are those of an epoch of the data set that a network was published with.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Workload:
     axes: tuple[str, ...]
     small: Mapping[str, int]
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    samples: int | None = None
 
     @property
     def summary(self) -> str:
@@ -36,6 +38,7 @@ class Workload:
         values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
         if case.input != "spikes" or case.firing == SPIKE_SHARE:
             values["firing"] = None
+        values |= {axis: None for axis, plain in PLAIN.items() if getattr(case, axis) == plain}
         return replace(case, **values)
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from support.synthetic import NOISE, blocks, disturbed
 
-from snnbench.adapters.base.case import PHASES
+from snnbench.adapters.base.case import USUAL_PHASES
 from snnbench.records.store import ResultFolder
 
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
@@ -19,7 +19,7 @@ def records(noise=0.0, count=3, **changed):
 
 def busy():
     made = records(norse=3.0)
-    for phase in PHASES:
+    for phase in USUAL_PHASES:
         disturbed(made, every=3, phase=phase)
     return made
 

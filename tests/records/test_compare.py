@@ -5,7 +5,7 @@ from math import log
 import pytest
 from support.synthetic import NOISE, blocks, disturbed, unmeasured
 
-from snnbench.adapters.base.case import PHASES
+from snnbench.adapters.base.case import USUAL_PHASES
 from snnbench.mistakes import ConfigError
 from snnbench.records.compare import compare_sets, compare_variants
 from snnbench.records.rows import rows_of
@@ -47,7 +47,7 @@ def findings(comparison):
 
 
 def phases(*names):
-    return {(name, phase) for name in names for phase in PHASES}
+    return {(name, phase) for name in names for phase in USUAL_PHASES}
 
 
 def test_the_same_again_is_the_same_in_every_phase():
@@ -111,14 +111,14 @@ def test_disturbed_sets_are_refused():
 
 def busy():
     made = records(torch=1.5)
-    for phase in PHASES:
+    for phase in USUAL_PHASES:
         disturbed(made, every=3, phase=phase)
     return made
 
 
 def test_a_busy_set_and_a_quiet_one_were_not_measured_alike():
     one_in_six = records()
-    for phase in PHASES:
+    for phase in USUAL_PHASES:
         disturbed(one_in_six, every=6, phase=phase)
     assert compared(before(), one_in_six).doubts == ["17% of the slots of one were preempted, 0% of the other"]
     assert compared(one_in_six, one_in_six).doubts == []
@@ -137,7 +137,7 @@ def test_two_blocks_are_too_few_but_for_a_factor_that_no_noise_reaches():
 
 def test_a_factor_counts_where_every_slot_was_disturbed():
     new = records(machine="m2", torch=12.0, count=1)
-    for phase in PHASES:
+    for phase in USUAL_PHASES:
         for slot in (slot for one in new for slot in one.timing(phase).slots):
             slot.disturbed = "preempted"
     assert verdicts(compared(before(), new))["unsure"] == phases(*STEPS)

@@ -12,7 +12,7 @@ from support.hostile import changed_json
 from support.paths import ROOT
 from support.synthetic import blocks
 
-from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.base.case import USUAL_PHASES, Case
 from snnbench.mistakes import ConfigError
 from snnbench.records.compare import compare_sets
 from snnbench.records.merge import merge_folders
@@ -48,7 +48,7 @@ def read_everywhere(folder: Path, other: Path) -> list[str]:
     """What is said of a folder that report, merge, compare and a resumed run read."""
     results = read_results([folder])
     for row in results.rows:
-        for phase in PHASES if row.standing else ():
+        for phase in USUAL_PHASES if row.standing else ():
             if phase in row.estimates:
                 assert math.isfinite(row.estimates[phase].seconds) and row.estimates[phase].seconds > 0
         assert row.first.case_id == Case.from_dict(row.first.case).id

@@ -4,7 +4,7 @@ from hashlib import sha256
 from math import exp
 from random import Random
 
-from snnbench.adapters.base.case import PHASES, Case
+from snnbench.adapters.base.case import USUAL_PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
@@ -13,7 +13,7 @@ from snnbench.report.table import Table
 
 HOSTILE = """</script><script>alert("x")</script><img src='http://evil.example/x.png' onerror=alert(1)>{{ 7*7 }}"""
 WATCHED = {"at": [99.0, 100.01, 100.03], "mhz": [3100.0, 3050.0, 2900.0]}
-SHARES = dict(zip(PHASES, (0.4, 0.5, 1.0, 0.3), strict=True))
+SHARES = dict(zip(USUAL_PHASES, (0.4, 0.5, 1.0, 0.3), strict=True))
 
 
 PASSES = 6
@@ -61,7 +61,7 @@ def record(
     stage = {"findings": findings, "wrong_decisions": 1e-6, "errors": errors, "firing_rate": 0.151, "grad_error": 4.8e-7}
     stages = [{"name": f"own size, {case.precision}", "passed": passed, **stage}]
     size = case.neurons or case.width
-    weighed = {p: {"peak_bytes": size << 13, "extra_bytes": size << 11, "reserved_bytes": None} for p in PHASES}
+    weighed = {p: {"peak_bytes": size << 13, "extra_bytes": size << 11, "reserved_bytes": None} for p in USUAL_PHASES}
     return Record(
         snnbench="0.1.0",
         case_id=case.id,

@@ -17,7 +17,7 @@ import numpy as np
 from snnbench.adapters.base.result import Gradients
 
 from .. import oracle
-from ..judge import Call
+from ..judge import Call, upstream_of
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, is_chain, places
 from ..recurrence import from_threshold, run, spec_of
@@ -30,6 +30,7 @@ from .networks import behind_neurons, of_inputs
 from .operands import operands
 from .recurrences import recurrences
 from .shapes import shape_fault
+from .training import loss_fault
 
 MOST_DECISIONS = 400_000
 """Larger problems are diagnosed on a part of their neurons, half of it wrong ones."""
@@ -50,8 +51,16 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
         return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
-        return diagnose(problem, call, limits)
+        return loss_fault(problem, call, limits) or diagnose(_with_upstream(problem, call), call, limits)
     return None
+
+
+def _with_upstream(problem: Problem, call: Call) -> Problem:
+    """`problem` with the gradient of its loss in place of its labels."""
+    if problem.loss is None:
+        return problem
+    result = oracle.forward(problem.network, problem.parameters, call.x, call.spikes)
+    return replace(problem, upstream=upstream_of(problem, result), loss=None)
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:

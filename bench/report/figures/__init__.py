@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ..table import Table
+from .breakdown import kinds, stages
 from .cold_start import cold_start
 from .coverage_map import coverage_map
 from .figure import Figure, Panel, substituted
@@ -19,7 +20,7 @@ from .slots import slots
 from .times import times
 from .winners import winners
 
-FIGURES = (winners, times, scaling, firing, pareto, memory, cold_start, launch, roofline, proof, natives, slots)
+FIGURES = (winners, times, scaling, firing, pareto, memory, stages, kinds, cold_start, launch, roofline, proof, natives, slots)
 """In the order in which a reader asks."""
 
 

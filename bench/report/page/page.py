@@ -46,6 +46,7 @@ def html_text(
     rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
     columns = [metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes]
+    columns = [metric for metric in columns if not metric.rare or any(map(metric.text, table.entries))]
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
     templates = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -105,6 +105,9 @@ class NumpyProgram(Program):
 
     def step(self, x, upstream):
         result = self.backward(self.forward(x), upstream)
+        return self.optimize(result)
+
+    def optimize(self, result):
         self.update(result)
         return replace(result, gradients={}, updated=self.parameters)
 

@@ -1,0 +1,207 @@
+"""Takes a torch step apart: seconds by stage from marks between modules, bytes by kind from every allocation of a step."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from .breakdown import Breakdown, stage_of
+from .torch_network import LinearNeuron, Part
+
+if TYPE_CHECKING:
+    from .torch_program import TorchProgram
+
+REPEATS = 9
+"""Steps that are taken apart, each behind one that is not."""
+MARKER = 512 * 1237
+"""Bytes of allocations that mark a moment among all others of a step: no rounding of torch's allocators changes them."""
+
+
+def breakdown(program: "TorchProgram", x: Tensor, upstream: Tensor, trace: str | None, staged: bool) -> Breakdown:
+    """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if asked for: JSON that Perfetto
+    opens. `staged`: modules are called one by one, so that marks can stand between them."""
+    told = Breakdown()
+    with program.unchanged():
+        if staged:
+            stages = Stages(program)
+            apart, whole = list[dict[str, float]](), list[float]()
+            for _ in range(REPEATS):
+                start = program.clock()
+                program.step(x, upstream)
+                whole.append(program.seconds(start, program.clock()))
+                apart.append(stages.step(x, upstream))
+            told.step_s = median(whole)
+            told.seconds = {name: median(step.get(name, 0.0) for step in apart) for name in apart[0]}
+        told.bytes = _bytes(program, x, upstream, trace)
+    return told
+
+
+class Stages:
+    """Marks on the way through a step: each closes the stage that has run since the last one. Forward marks stand behind every
+    module; backward marks where the gradient of a module's output is complete, from where on autograd computes that module,
+    whose operations it takes in the reverse of their order."""
+
+    def __init__(self, program: "TorchProgram") -> None:
+        self.program = program
+        self.marks: list[tuple[str, Any]] = []
+        self.running = ""
+
+    def step(self, x: Tensor, upstream: Tensor) -> dict[str, float]:
+        """Seconds by stage of one step."""
+        program = self.program
+        program.release()
+        self.marks = [("", program.clock())]
+        with self._hooked():
+            result = program.forward(x)
+            last = self.marks[-1][0] or "other layers"
+            self._close(last)
+            self.running = last if program.trainer.loss is None else "loss"
+            result = program.backward(result, upstream)
+            self._close(self.running)
+        if program.leaves:
+            program.optimize(result)
+            self._close("update" if program.trainer.optimizer is None else "optimizer")
+        found: dict[str, float] = {}
+        for (_, start), (name, end) in zip(self.marks, self.marks[1:], strict=False):
+            found[name] = found.get(name, 0.0) + program.seconds(start, end)
+        return found
+
+    def _close(self, stage: str) -> None:
+        self.marks.append((stage, self.program.clock()))
+
+    @contextmanager
+    def _hooked(self) -> Iterator[None]:
+        handles = [
+            module.register_forward_hook(partial(self._behind, stage))
+            for part in self.program.network.parts
+            for module, stage in modules_of(part, self.program)
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _behind(self, stage: str, module: nn.Module, given: object, output: Any) -> Any:
+        self._close(stage)
+        return _marked(output, partial(self._enter, stage))
+
+    def _enter(self, stage: str) -> None:
+        self._close(self.running)
+        self.running = stage
+
+
+def modules_of(part: Part, program: "TorchProgram") -> list[tuple[nn.Module, str]]:
+    """The modules of a part, each with its stage."""
+    if isinstance(part.module, LinearNeuron):
+        return [(part.module.linear, "linear"), (part.module.neuron, "neuron")]
+    kinds = (program.network.network.node(name).kind for name in part.nodes)
+    return [(part.module, stage_of(tuple(kinds)))]
+
+
+def _marked(value: Any, enter: Callable[[], None]) -> Any:
+    """`value` with a mark on every tensor whose gradient comes back."""
+    if isinstance(value, Tensor):
+        return _Mark.apply(value, enter) if value.requires_grad else value
+    if isinstance(value, dict):
+        return {name: _marked(each, enter) for name, each in value.items()}
+    return tuple(_marked(each, enter) for each in value) if isinstance(value, tuple) else value
+
+
+class _Mark(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, enter: Callable[[], None]) -> Tensor:
+        ctx.enter = enter
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, *gradient: Any) -> Any:
+        ctx.enter()
+        return gradient[0], None
+
+
+@dataclass
+class Allocation:
+    """Bytes that were in use from event number `start` to `end`."""
+
+    address: int
+    bytes: int
+    start: int
+    end: int
+
+
+def _bytes(program: "TorchProgram", x: Tensor, upstream: Tensor, trace: str | None) -> dict[str, int]:
+    """Bytes by kind at the peak of one step, from the allocations that torch's profiler lists. Moments in between are marked by
+    allocations of their own."""
+    from torch.profiler import ProfilerActivity, profile
+
+    cuda = program.device.type == "cuda"
+    marker = partial(torch.empty, MARKER, dtype=torch.uint8, device=program.device)
+    program.step(x, upstream)
+    program.release()
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
+    with profile(activities=activities, profile_memory=True, acc_events=True) as profiled:
+        result = program.forward(x)
+        marker()
+        result = program.backward(result, upstream)
+        gradients = {leaf.grad.untyped_storage().data_ptr() for leaf in [*program.leaves, result.x] if leaf.grad is not None}
+        if program.leaves:
+            program.optimize(result)
+        marker()
+    if trace:
+        profiled.export_chrome_trace(trace)
+    allocations, marks = _allocations(profiled, cuda)
+    own = {"parameters": program.parameter_bytes, "optimizer": program.trainer.state_bytes}
+    own |= {"feature maps": x.nbytes + (upstream.nbytes if program.trainer.loss is None else 0)}
+    return {**own, **{kind: own.get(kind, 0) + size for kind, size in at_peak(allocations, marks, gradients).items()}}
+
+
+def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]) -> dict[str, int]:
+    """Bytes by kind when most are in use. Feature maps are what lived at the first of the `marks`, gradients what has their
+    addresses and lived at the second."""
+    forward_end, step_end = marks
+    changes = sorted([(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations])
+    total = most = peak = 0
+    for moment, change in changes:
+        total += change
+        if total > most:
+            most, peak = total, moment
+    found = {"feature maps": 0, "gradients": 0, "workspace": 0}
+    for a in allocations:
+        if a.start <= peak < a.end:
+            kind = "workspace"
+            if a.start < forward_end < a.end:
+                kind = "feature maps"
+            elif a.address in gradients and a.start < step_end < a.end:
+                kind = "gradients"
+            found[kind] += a.bytes
+    return found
+
+
+def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]]:
+    """All allocations on the device in their order, and the numbers of the events that mark moments."""
+    from torch._C._profiler import _EventType
+
+    events, ways = list[Any](), list(profiled.profiler.kineto_results.experimental_event_tree())
+    while ways:
+        event = ways.pop()
+        ways += event.children
+        if event.tag == _EventType.Allocation and (event.extra_fields.device.type == "cuda") == cuda:
+            events.append(event)
+    events.sort(key=lambda event: event.start_time_ns)
+    living, done, marks = dict[int, Allocation](), list[Allocation](), list[int]()
+    for number, event in enumerate(events):
+        size, address = event.extra_fields.alloc_size, event.extra_fields.ptr
+        if size == MARKER:
+            marks.append(number)
+        elif size > 0:
+            living[address] = Allocation(address, size, number, len(events))
+        elif address in living:
+            living[address].end = number
+            done.append(living.pop(address))
+    return [*done, *living.values()], marks

@@ -1,0 +1,63 @@
+"""Where a step spends its time, by stage, and its memory, by kind: one bar for each case that was taken apart."""
+
+from typing import Any
+
+from snnbench.adapters.base.breakdown import KINDS, STAGES
+
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, panel_of
+from .spec import APART, LEGEND, MEBIBYTES, SECONDS, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
+
+TEXTS = {
+    "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a framework computes as one stays "
+    "one. Compiled steps have no stages.",
+    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward or hands out. Workspace: all "
+    "else that was allocated.",
+}
+
+
+def stages(table: Table) -> Figure:
+    return _figure(table, "stages", "Time by stage", STAGES, "s", SECONDS)
+
+
+def kinds(table: Table) -> Figure:
+    return _figure(table, "kinds", "Memory by kind", KINDS, "bytes", MEBIBYTES)
+
+
+def _figure(table: Table, name: str, title: str, parts: tuple[str, ...], unit: str, words: str) -> Figure:
+    panels, fields = [], {part: f"step_{part.replace(' ', '_')}_{unit}" for part in parts}
+    for where, group in table.groups():
+        sums = {entry.index: total for entry in group if entry.row.proved and (total := _total(entry, fields))}
+        shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])
+        if shown:
+            points = [_point(entry, fields, unit) for entry in shown]
+            panels.append(panel_of(table, where, shown, {}, points))
+    return Figure(name, title, TEXTS[unit], _spec(parts, unit, words), panels, "No step was taken apart: no case has a loss.")
+
+
+def _total(entry: Entry, fields: dict[str, str]) -> float:
+    return float(sum(entry.values[column] or 0 for column in fields.values()))
+
+
+def _point(entry: Entry, fields: dict[str, str], unit: str) -> dict[str, Any]:
+    size = 1 if unit == "s" else 1 / 2**20
+    return {"row": entry.index} | {
+        part: value * size for part, column in fields.items() if (value := entry.values[column]) is not None
+    }
+
+
+def _spec(parts: tuple[str, ...], unit: str, words: str) -> Spec:
+    transform: list[Spec] = [
+        {"fold": list(parts), "as": ["part", "amount"]},
+        {"filter": "isValid(datum.amount)"},
+        *calculated(place=f"indexof({list(parts)}, datum.part)", words=text_of("amount", words)),
+    ]
+    axis = {"title": "seconds" if unit == "s" else "memory", "tickCount": 5, "labelExpr": words, **APART}
+    encoding = {
+        "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
+        "color": nominal("part", scale={"domain": list(parts), "range": "$palette"}, legend={**LEGEND, "symbolType": "square"}),
+        "order": {"field": "place", "type": "quantitative"},
+        "tooltip": hint(framework="variant", part="part", amount="words"),
+    }
+    return rows_of_dots([layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)], transform)

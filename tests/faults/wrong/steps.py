@@ -1,0 +1,163 @@
+"""Adapters whose network is right, and whose training step is not. Every class says what is wrong with it."""
+
+import torch
+
+from snnbench.adapters.base.torch_program import TorchProgram
+from snnbench.adapters.base.torch_training import loss_of
+from snnbench.adapters.torch_loop import TorchLoop
+
+
+class Stepping(TorchLoop):
+    """The right network; `change(trainer, program)` spoils its step."""
+
+    def program(self, case, network):
+        program = TorchProgram(self, case, network)
+        self.change(program.trainer, program)
+        return program
+
+
+class LossByStep(Stepping):
+    """Takes the loss at every time step, and the mean of these."""
+
+    name = "wrong-loss-by-step"
+
+    def change(self, trainer, program):
+        right = trainer.loss
+        trainer.loss = lambda output, labels: torch.stack([right(step[None], labels) for step in output]).mean()
+
+
+class LossSummed(Stepping):
+    """Sums the loss over the batch."""
+
+    name = "wrong-loss-summed"
+
+    def change(self, trainer, program):
+        right = trainer.loss
+        trainer.loss = lambda output, labels: len(labels) * right(output, labels)
+
+
+class LossOfSum(Stepping):
+    """Takes the sum over time for the mean."""
+
+    name = "wrong-loss-of-sum"
+
+    def change(self, trainer, program):
+        trainer.loss = lambda output, labels: loss_of("spike-count", output, labels)
+
+
+class LossUnscaled(Stepping):
+    """Differentiates the right loss, and tells twice of it."""
+
+    name = "wrong-loss-told"
+
+    def change(self, trainer, program):
+        right = trainer.loss
+
+        class Told(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, loss):
+                return 2 * loss
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient
+
+        trainer.loss = lambda output, labels: Told.apply(right(output, labels))
+
+
+class StatesLost(Stepping):
+    """Forgets the optimizer's states before every step."""
+
+    name = "wrong-states-lost"
+
+    def change(self, trainer, program):
+        right = trainer.update
+        trainer.update = lambda: (trainer.rest(), right())
+
+
+class AccumulatedTwice(Stepping):
+    """Adds every gradient up twice before the step."""
+
+    name = "wrong-accumulated-twice"
+
+    def change(self, trainer, program):
+        right = trainer.update
+
+        def update():
+            for leaf in program.leaves:
+                leaf.grad.mul_(2)
+            right()
+
+        trainer.update = update
+
+
+class NeverZeroed(Stepping):
+    """Adds gradients of earlier steps up."""
+
+    name = "wrong-never-zeroed"
+
+    def change(self, trainer, program):
+        right, earlier = trainer.update, {}
+
+        def update():
+            for leaf in program.leaves:
+                earlier[leaf] = leaf.grad = leaf.grad + earlier.get(leaf, 0)
+            right()
+
+        trainer.update = update
+
+
+class MomentumBeforeDecay(Stepping):
+    """Adds the gradient to the momentum before that decays."""
+
+    name = "wrong-momentum-before-decay"
+
+    def change(self, trainer, program):
+        def update():
+            with torch.no_grad():
+                for leaf in program.leaves:
+                    state = trainer.optimizer.state[leaf]
+                    state["momentum_buffer"] = 0.9 * (state.get("momentum_buffer", 0) + leaf.grad)
+                    leaf.sub_(0.01 * state["momentum_buffer"])
+
+        trainer.update = update
+
+
+class Nesterov(Stepping):
+    """Looks ahead along the momentum."""
+
+    name = "wrong-nesterov"
+
+    def change(self, trainer, program):
+        for group in trainer.optimizer.param_groups:
+            group["nesterov"] = True
+
+
+class AnotherRate(Stepping):
+    """Learns 1 % faster."""
+
+    name = "wrong-rate"
+
+    def change(self, trainer, program):
+        for group in trainer.optimizer.param_groups:
+            group["lr"] *= 1.01
+
+
+class DecaysWeights(Stepping):
+    """Takes some of every weight away."""
+
+    name = "wrong-weight-decay"
+
+    def change(self, trainer, program):
+        for group in trainer.optimizer.param_groups:
+            group["weight_decay"] = 1e-2
+
+
+class LargeEpsilon(Stepping):
+    """Adam with an epsilon of 1e-4."""
+
+    name = "wrong-epsilon"
+
+    def change(self, trainer, program):
+        for group in trainer.optimizer.param_groups:
+            group["eps"] = 1e-4

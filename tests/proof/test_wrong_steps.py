@@ -1,0 +1,97 @@
+"""Training steps: those of frameworks are proved, wrong ones are rejected, with words that name what is wrong with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.networks import WIDEST
+from support.paths import WRONG
+from support.proofs import proof_of, refusal_of
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import Case
+from snnbench.proof.training import loss_and_gradient
+
+STEP = Case(
+    "any",
+    workload="mnist-mlp",
+    neuron=WIDEST,
+    layers=None,
+    bias=None,
+    neurons=31,
+    image=9,
+    classes=7,
+    time_steps=6,
+    batch=5,
+    input="rate",
+    loss="cross-entropy",
+    optimizer="sgd",
+)
+
+
+@pytest.mark.parametrize("framework", ["torch", "snntorch", "norse", "spikingjelly", "sinabs", "fused", "jax"])
+@pytest.mark.parametrize(("loss", "optimizer"), [("cross-entropy", "sgd"), ("spike-count", "adam"), (None, "sgd")])
+def test_frameworks_train_right(framework, loss, optimizer):
+    case = replace(STEP, framework=framework, loss=loss, optimizer=optimizer)
+    proof = proof_of(registry.load(registry.BUILT_IN[framework]), case)
+    assert proof.passed, proof.reason
+    assert "fp32, training" in " ".join(stage.name for stage in proof.stages)
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_loss_of_the_membrane(framework):
+    case = replace(STEP, framework=framework, loss="membrane", optimizer="adam")
+    proof = proof_of(registry.load(registry.BUILT_IN[framework]), case)
+    assert proof.passed, proof.reason
+
+
+WRONG_STEPS = [
+    ("LossByStep", {}, "the loss is taken at every time step, and averaged"),
+    ("LossSummed", {}, "the loss is summed over the batch, not averaged"),
+    ("LossOfSum", {}, "the loss is of the sum over time, not of the mean"),
+    ("LossUnscaled", {}, "the loss is "),
+    ("StatesLost", {}, "the optimizer's states are lost after every step"),
+    ("StatesLost", {"optimizer": "adam"}, "the optimizer's states are lost after every step"),
+    ("AccumulatedTwice", {}, "the gradient is added up twice"),
+    ("AccumulatedTwice", {"optimizer": "adam"}, "is 2 times the right one"),
+    ("NeverZeroed", {}, "gradients of earlier steps are added up"),
+    ("NeverZeroed", {"optimizer": "adam"}, "gradients of earlier steps are added up"),
+    ("MomentumBeforeDecay", {}, "the gradient is added before the momentum decays"),
+    ("Nesterov", {}, "the momentum is Nesterov's"),
+    ("AnotherRate", {}, "is not that of sgd"),
+    ("AnotherRate", {"optimizer": "adam"}, "is not that of adam"),
+    ("DecaysWeights", {}, "the gradient of the weight"),
+    ("LargeEpsilon", {"optimizer": "adam"}, "is not that of adam"),
+]
+
+
+@pytest.mark.parametrize(("fault", "changes", "words"), WRONG_STEPS, ids=lambda value: value if isinstance(value, str) else None)
+def test_a_wrong_step_is_named(fault, changes, words):
+    adapter = registry.load(f"{WRONG}/steps.py:{fault}")
+    proof = proof_of(adapter, replace(STEP, framework=adapter.name, **changes))
+    assert not proof.passed
+    assert words in proof.reason
+
+
+REFUSED = [
+    ({"loss": "membrane", "workload": "linear-lif", "layers": 1, "bias": True}, "does not hand them out"),
+    ({"loss": "spike-count", "workload": "cifar-small", "width": 8, "norm": True}, "does not end with them"),
+    ({"loss": "cross-entropy", "workload": "conv-lif", "width": 8}, "a loss is of classes (K,)"),
+    ({"loss": None, "workload": "lif"}, "sgd moves parameters, and this network has none"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED)
+def test_what_a_network_cannot_have_is_refused(changes, words):
+    assert words in refusal_of(registry.load(registry.BUILT_IN["torch"]), replace(STEP, framework="torch", **changes))
+
+
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(2, 6), st.sampled_from(["cross-entropy", "spike-count"]))
+def test_the_gradient_of_a_loss_is_its_difference(steps, items, count, loss):
+    random = np.random.default_rng(steps + 10 * items + 100 * count)
+    output, labels = random.standard_normal((steps, items, count)), random.integers(0, count, items)
+    direction = random.standard_normal(output.shape)
+    ahead, behind = (loss_and_gradient(loss, output + h * direction, labels)[0] for h in (1e-5, -1e-5))
+    assert (ahead - behind) / 2e-5 == pytest.approx(np.vdot(loss_and_gradient(loss, output, labels)[1], direction), abs=1e-8)
