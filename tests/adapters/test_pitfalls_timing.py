@@ -132,20 +132,20 @@ def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
     """The known comparison's backward of Spyx is a gradient of everything, and no forward is waited for."""
     program, inputs, upstream = loaded(name)
     called = []
-    for method in ("forward", "wait", "backward", "step", "inference"):
+    for method in ("forward", "wait", "backward", "optimize", "step", "inference"):
         own = getattr(program, method)
         monkeypatch.setattr(program, method, lambda *given, own=own, method=method: (called.append(method), own(*given))[1])
-    networks = []
+    networks, before = [], {"backward": ["forward", "wait"], "optimizer": ["forward", "backward", "wait"]}
     for layer in program.network.layers if name == "torch" else ():
         layer.register_forward_hook(lambda *given: networks.append("forward"))
     for called_as, phase in Phases(program, inputs, upstream, 3).by_name.items():
         state = phase.prepare(0)
-        assert called == (["forward", "wait"] if called_as == "backward" else [])
+        assert called == before.get(called_as, [])
         called.clear()
         networks.clear()
         phase.call(state)
-        assert called[0] == called_as
-        assert called_as != "backward" or (called == ["backward"] and not networks)
+        assert called[0] == ("optimize" if called_as == "optimizer" else called_as)
+        assert called_as not in before or (len(called) == 1 and not networks)
         called.clear()
 
 

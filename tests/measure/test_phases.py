@@ -90,13 +90,14 @@ def test_a_draw_gives_the_same_values_again(phases, program):
     assert np.array_equal(phases.put(draw), x) and program.parameters == parameters
 
 
-def test_only_backward_is_prepared_by_a_forward(phases, program):
+def test_a_phase_is_prepared_by_those_before_it(phases, program):
+    before = {"backward": ["forward", "wait"], "optimizer": ["forward", "backward", "wait"]}
     for name, phase in phases.by_name.items():
         program.log.clear()
         state = phase.prepare(0)
-        assert program.log == ["release", *(["forward", "wait"] if name == "backward" else [])]
+        assert program.log == ["release", *before.get(name, [])]
         phase.call(state)
-        assert program.log[-1] == name
+        assert program.log[-1] == ("optimize" if name == "optimizer" else name)
 
 
 @pytest.mark.parametrize(

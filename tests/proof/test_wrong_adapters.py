@@ -18,6 +18,8 @@ TIMED = [fault for kind in ("timed", "timed_networks", "foreseeing", "timed_stac
 """Tried in tests/proof/test_recheck.py."""
 NETWORKS = [fault for kind in ("networks", "real") for faults in TABLE[kind].values() for fault in faults]
 """Tried in tests/proof/test_wrong_networks.py."""
+STEPS = [fault for faults in TABLE["steps"].values() for fault in faults]
+"""Tried in tests/proof/test_wrong_steps.py."""
 
 KINDS = ("soft", "hard", "none")
 PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]
@@ -93,7 +95,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
     natives = [*TABLE["natives"], *TABLE["natives_without_fault"]]
     in_processes = [*TABLE["malice"], *TABLE["rewrites_records"]]
-    table = [*FAULTS, *SOFT, *NINE_ITEMS, *STACKS, *NETWORKS, *TIMED, *natives, *TABLE["right"], *in_processes]
+    table = [*FAULTS, *SOFT, *NINE_ITEMS, *STACKS, *NETWORKS, *STEPS, *TIMED, *natives, *TABLE["right"], *in_processes]
     assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

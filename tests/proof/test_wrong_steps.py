@@ -1,5 +1,6 @@
 """Training steps: those of frameworks are proved, wrong ones are rejected, with words that name what is wrong with them."""
 
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
 from snnbench.proof.training import loss_and_gradient
 
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 STEP = Case(
     "any",
     workload="mnist-mlp",
@@ -47,30 +49,13 @@ def test_a_loss_of_the_membrane(framework):
     assert proof.passed, proof.reason
 
 
-WRONG_STEPS = [
-    ("LossByStep", {}, "the loss is taken at every time step, and averaged"),
-    ("LossSummed", {}, "the loss is summed over the batch, not averaged"),
-    ("LossOfSum", {}, "the loss is of the sum over time, not of the mean"),
-    ("LossUnscaled", {}, "the loss is "),
-    ("StatesLost", {}, "the optimizer's states are lost after every step"),
-    ("StatesLost", {"optimizer": "adam"}, "the optimizer's states are lost after every step"),
-    ("AccumulatedTwice", {}, "the gradient is added up twice"),
-    ("AccumulatedTwice", {"optimizer": "adam"}, "is 2 times the right one"),
-    ("NeverZeroed", {}, "gradients of earlier steps are added up"),
-    ("NeverZeroed", {"optimizer": "adam"}, "gradients of earlier steps are added up"),
-    ("MomentumBeforeDecay", {}, "the gradient is added before the momentum decays"),
-    ("Nesterov", {}, "the momentum is Nesterov's"),
-    ("AnotherRate", {}, "is not that of sgd"),
-    ("AnotherRate", {"optimizer": "adam"}, "is not that of adam"),
-    ("DecaysWeights", {}, "the gradient of the weight"),
-    ("LargeEpsilon", {"optimizer": "adam"}, "is not that of adam"),
-]
+WRONG_STEPS = [(fault, optimizer, words) for optimizer, faults in TABLE["steps"].items() for fault, words in faults.items()]
 
 
-@pytest.mark.parametrize(("fault", "changes", "words"), WRONG_STEPS, ids=lambda value: value if isinstance(value, str) else None)
-def test_a_wrong_step_is_named(fault, changes, words):
-    adapter = registry.load(f"{WRONG}/steps.py:{fault}")
-    proof = proof_of(adapter, replace(STEP, framework=adapter.name, **changes))
+@pytest.mark.parametrize(("fault", "optimizer", "words"), WRONG_STEPS)
+def test_a_wrong_step_is_named(fault, optimizer, words):
+    adapter = registry.load(f"{WRONG / fault}")
+    proof = proof_of(adapter, replace(STEP, framework=adapter.name, optimizer=optimizer))
     assert not proof.passed
     assert words in proof.reason
 

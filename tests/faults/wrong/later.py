@@ -220,7 +220,7 @@ class EverySecondUpdate(TorchProgram):
         self.steps += 1
         result = self.backward(self.forward(x), upstream)
         if self.steps % 2 == 0:
-            self.update()
+            self.trainer.update()
         result.updated = self.parameters
         return result
 
@@ -242,7 +242,7 @@ class NotCleared(TorchProgram):
         for leaf, before in zip(self.leaves, self.held or fresh, strict=True):
             leaf.grad += before if self.held else 0
         self.held = fresh
-        self.update()
+        self.trainer.update()
         result.updated = self.parameters
         return result
 
@@ -273,7 +273,7 @@ class Clipping(TorchProgram):
         self.release()
         result = self.backward(self.forward(x), upstream)
         torch.nn.utils.clip_grad_norm_(self.leaves, 1.0)
-        self.update()
+        self.trainer.update()
         result.updated = self.parameters
         return result
 

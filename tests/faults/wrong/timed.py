@@ -50,7 +50,7 @@ class ConstantInput(TorchProgram):
         with self.autocast:
             borders, output = self.call(x.detach(), True)
         output.backward(upstream)
-        self.update()
+        self.trainer.update()
         result = super().forward(x)
         result.borders, result.output, result.updated = borders, output, self.parameters
         return result

@@ -124,7 +124,7 @@ class Deferred(TorchProgram):
         if self.late:
             (result, upstream), self.late = self.late, None
             super().backward(result, upstream)
-            self.update()
+            self.trainer.update()
         super().release()
 
 
