@@ -182,6 +182,14 @@ class Breakdown(TypedDict):
     unknown: Text | None
 
 
+class Learning(TypedDict):
+    """The loss of every step on the synthetic task, and the share of new samples that are told right; see
+    `measure/learning.py`."""
+
+    loss: Annotated[list[Finite], Field(max_length=1000)]
+    accuracy: Share
+
+
 class Adapter(TypedDict):
     name: Text
     version: Text | None

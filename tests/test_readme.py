@@ -14,7 +14,7 @@ from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- (table|coverage|memory): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (table|coverage|memory|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 EXAMPLE = ROOT / "results" / "example"
 TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text}
 

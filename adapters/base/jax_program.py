@@ -10,8 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .breakdown import Breakdown
 from .case import Case
 from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
+from .jax_breakdown import breakdown, bytes_of
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .jax_training import Updates, loss_of
 from .network import INPUT, Network, Shape
@@ -193,10 +195,10 @@ class JaxProgram(Program):
         return replace(result, gradients={}, updated=self.parameters, states=states)
 
     def argument_bytes(self) -> int:
-        return _bytes((self.parameters, self.states))
+        return bytes_of((self.parameters, self.states))
 
     def result_bytes(self, result: JaxResult) -> int:
-        return _bytes((result.output, result.gradients, result.input_gradient, result.updated))
+        return bytes_of((result.output, result.gradients, result.input_gradient, result.updated))
 
     def facts(self, result: JaxResult) -> dict[str, Any]:
         traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(result.x)
@@ -208,7 +210,10 @@ class JaxProgram(Program):
     def compile_facts(self) -> dict[str, Any]:
         return {"compile_s": self.compiling.seconds}
 
-    # -- ceilings and memory ---------------------------------------------------------------------------------
+    # -- breakdown, ceilings and memory ---------------------------------------------------------------------------------
+
+    def breakdown(self, x: Value, upstream: Value, trace: str | None = None) -> Breakdown:
+        return breakdown(self, x, upstream, trace)
 
     def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         left = jax.device_put(jnp.ones((rows, inner), DTYPES[dtype]), self.device)
@@ -286,7 +291,3 @@ def _shape_of(array: Any) -> Any:
 def _device(name: str) -> Any:
     kind, _, index = name.partition(":")
     return jax.devices({"cuda": "gpu"}.get(kind, kind))[int(index or 0)]
-
-
-def _bytes(tree: Any) -> int:
-    return sum(int(leaf.nbytes) for leaf in jax.tree_util.tree_leaves(tree))

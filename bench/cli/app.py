@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..texts import SHOWN, clean, cut
-from . import adapters, check, compare, doctor, env, exit_codes, init, merge, plan, report, run
+from . import adapters, check, compare, doctor, env, exit_codes, init, merge, plan, profile, report, run
 from .console import say
 
 
@@ -63,7 +63,10 @@ def options(
     """Proved, then measured."""
 
 
-VERBS = run.run, plan.plan, check.check, adapters.adapters, doctor.doctor, report.report, merge.merge, compare.compare, init.init
+VERBS = (
+    *(run.run, plan.plan, check.check, profile.profile, adapters.adapters, doctor.doctor, report.report, merge.merge),
+    *(compare.compare, init.init),
+)
 for verb in VERBS:
     app.command()(verb)
 app.add_typer(env.env, name="env")

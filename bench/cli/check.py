@@ -7,17 +7,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base.case import INPUTS, Case
+from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS
 
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
 from ..run.check import Checked, checker, plan_check, points_to_check
-from ..workloads import WORKLOADS
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
-from .options import Adapters, Json, tell_left_out
+from .options import Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
@@ -30,18 +29,18 @@ def check(
     neuron: Annotated[
         list[str] | None, typer.Option(help=f"{', '.join(NEURONS)} [default: all of these] or native.", show_default=False)
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")] = "cpu",
+    device: Device = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
-    workload: Annotated[str, typer.Option(help=f"{', '.join(WORKLOADS)}.")] = "linear-lif",
-    input: Annotated[str, typer.Option(help=f"{', '.join(INPUTS)}.")] = "spikes",
-    layers: Annotated[int, typer.Option(min=1)] = 1,
-    neurons: Annotated[int, typer.Option(min=1)] = 256,
-    time_steps: Annotated[int, typer.Option(min=1)] = 50,
-    batch: Annotated[int, typer.Option(min=1)] = 16,
-    width: Annotated[int, typer.Option(min=1, help="Channels of a network's first stage.")] = 16,
-    image: Annotated[int, typer.Option(min=1, help="Pixels of a side.")] = 32,
-    classes: Annotated[int, typer.Option(min=1)] = 10,
-    norm: Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")] = True,
+    workload: WorkloadName = "linear-lif",
+    input: InputKind = "spikes",
+    layers: Size = 1,
+    neurons: Size = 256,
+    time_steps: Size = 50,
+    batch: Size = 16,
+    width: Width = 16,
+    image: Image = 32,
+    classes: Size = 10,
+    norm: Norm = True,
     bias: bool = True,
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: Adapters = [],

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from snnbench.adapters.base.case import INPUTS
+
 from ..run.planning import Where
+from ..workloads import WORKLOADS
 from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
@@ -21,6 +24,13 @@ Beside = Annotated[
         help="Measure each case in this environment too, alive together: one of snnbench env, or the folder of a virtual one.",
     ),
 ]
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
+WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
+InputKind = Annotated[str, typer.Option("--input", help=f"{', '.join(INPUTS)}.")]
+Size = Annotated[int, typer.Option(min=1)]
+Width = Annotated[int, typer.Option(min=1, help="Channels of a network's first stage.")]
+Image = Annotated[int, typer.Option(min=1, help="Pixels of a side.")]
+Norm = Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
 

@@ -14,6 +14,7 @@ from ..schema import (
     Environment,
     Facts,
     Label,
+    Learning,
     Number,
     PartName,
     Phase,
@@ -99,6 +100,7 @@ class Event(_Strict):
     meaning: str | None = None
     host_peak_bytes: Bytes | None = None
     breakdown: Breakdown | None = None
+    learning: Learning | None = None
     flops_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()

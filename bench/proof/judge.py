@@ -1,7 +1,7 @@
 """Is this the same network? Numbers in, a verdict with reasons out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from . import oracle
 from .layers import Product, Value
 from .limits import Limits, LimitsByNode
 from .problem import Problem, places
-from .recurrence import from_threshold, spec_of
+from .recurrence import ABRUPT, from_threshold, spec_of
 from .training import loss_and_gradient
 
 Statistics = dict[str, dict[str, np.ndarray]]
@@ -28,7 +28,7 @@ AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 class Call:
     """What a framework gave for the input x (T, B, *features): spikes by neuron and, where they are judged, the rest.
     `statistics` are the running statistics before and after the call; `unseen` is what gradients may differ by because they were
-    read from rounded parameters."""
+    read from rounded parameters, or pass where rounding decides."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
@@ -73,7 +73,12 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     result = oracle.forward(network, problem.parameters, call.x, call.spikes, seen=seen)
     verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None:
-        _gradients(verdict, problem, call, oracle.backward(network, result, upstream_of(problem, result)), limits)
+        expected = oracle.backward(network, result, upstream_of(problem, result))
+        _gradients(verdict, problem, call, expected, limits)
+        if verdict.findings and (unseen := _at_edges(problem, call, limits)):
+            verdict.findings.clear()
+            verdict.errors.clear()
+            _gradients(verdict, problem, replace(call, unseen=unseen), expected, limits)
     if verdict.passed and problem.loss and call.gradients is not None:
         verdict.findings += _wrong_loss(problem, call.gradients, result, limits[network.output.name].gradient)
     return verdict
@@ -84,6 +89,24 @@ def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
     if problem.loss is None:
         return problem.upstream
     return loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)[1]
+
+
+def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:
+    """What gradients may differ by where a surrogate ends abruptly, beside what is unseen of the call: rounding decides whether
+    they pass a potential as near to such an edge as decisions may be wrong near a threshold."""
+    network, ways = problem.network, []
+    abrupt = [name for name in network.neurons if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT]
+    for side in (1, -1) if abrupt else ():
+        wider = {name: side * limits[name].distance for name in abrupt}
+        result = oracle.forward(network, problem.parameters, call.x, call.spikes, wider=wider)
+        by_parameters, by_input = oracle.backward(network, result, upstream_of(problem, result))
+        ways.append({**by_parameters, INPUT: {"input": by_input}})
+    between = {
+        (node, key): float(np.linalg.norm(oracle.whole(value) - oracle.whole(ways[1][node][key])))
+        for node, named in (ways[0] if ways else {}).items()
+        for key, value in named.items()
+    }
+    return {place: size + call.unseen.get(place, 0.0) for place, size in between.items()}
 
 
 def _wrong_loss(problem: Problem, given: Gradients, result: oracle.Run, limit: float) -> Iterator[str]:
@@ -193,7 +216,8 @@ def _gradients(verdict: Verdict, problem: Problem, call: Call, expected: oracle.
         verdict.errors["input"] = 1.0
         findings.append("the gradient of the input is missing")
     elif given.input is not None:
-        findings.append(_compare(verdict, "input", "input", given.input, of_input, limits[INPUT].gradient))
+        unseen = call.unseen.get((INPUT, "input"), 0.0)
+        findings.append(_compare(verdict, "input", "input", given.input, of_input, limits[INPUT].gradient, unseen))
     wrong = [finding for finding in findings if finding]
     if any(names[node] == node for node in names) and len(wrong) > MOST_NAMED:
         more = len(wrong) - MOST_NAMED

@@ -15,7 +15,7 @@ from snnbench.adapters.base.network import INPUT, Network, Node
 
 from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
 from .problem import is_chain
-from .recurrence import run, run_backward, spec_of
+from .recurrence import run, run_backward, slope_of, spec_of
 
 Spikes = Mapping[str, np.ndarray]
 """Spikes (T, B, *features) by neuron."""
@@ -27,11 +27,13 @@ Expected = tuple[dict[str, Gradient], Value]
 class Run:
     """What one run of a network gave, float64, by node: values (the input's among them) and how gradients go back through it;
     of neurons, the potentials before the spike and the spikes that they call for; of norms, mean and unbiased variance. `lean`:
-    most of it is forgotten, and what gradients need is computed again from `parameters` and the spikes `forced`."""
+    most of it is forgotten, and what gradients need is computed again from `parameters` and the spikes `forced`. `wider`: by how
+    much, by neuron, the window of a surrogate that ends abruptly is."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
     forced: Spikes = field(default_factory=dict)
+    wider: Mapping[str, float] = field(default_factory=dict)
     lean: bool = False
     pulls: dict[str, Pull] = field(default_factory=dict)
     potentials: dict[str, np.ndarray] = field(default_factory=dict)
@@ -77,10 +79,12 @@ def forward(
     spikes: Spikes | None = None,
     contrary: Mapping[str, float] | None = None,
     seen: Callable[[Run, str], None] = lambda run, neuron: None,
+    wider: Mapping[str, float] | None = None,
 ) -> Run:
     """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
-    threshold a neuron's decisions go the other way. `seen` is called for each neuron, before a lean run forgets it."""
-    result = Run({INPUT: x.astype(np.float64)}, parameters, spikes or {}, lean=is_lean(network, *x.shape[:2]))
+    threshold a neuron's decisions go the other way. `seen` is called for each neuron, before a lean run forgets it. `wider`: as
+    in a Run."""
+    result = Run({INPUT: x.astype(np.float64)}, parameters, spikes or {}, wider or {}, is_lean(network, *x.shape[:2]))
     last_reader = {name: node.name for node in network.nodes for name in node.inputs}
     for node in network.nodes:
         compute(result, node, exact(parameters, node), result.forced.get(node.name), (contrary or {}).get(node.name))
@@ -134,7 +138,8 @@ def _neuron(
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials)
+        slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
+        gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials, slope)
         return {} if recurrent is None else {"recurrent": np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))}, gradient
 
     return v if by_potentials else s, pull

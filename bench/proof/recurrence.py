@@ -10,6 +10,11 @@ from snnbench.adapters.base.case import Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.kernels.surrogates import derivative
 
+ABRUPT = "rectangle"
+"""The surrogate that jumps: at its edges rounding decides whether a gradient passes."""
+EXACT = 1e-13
+"""Potentials that no rounding has moved are as near to an edge on which they lie."""
+
 
 def spec_of(neuron: NeuronSpec | Native) -> NeuronSpec:
     """The equations that stand for a neuron here. A native one has none; its problem is calibrated for `soft`."""
@@ -65,6 +70,16 @@ def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
     return v - spec.subtracted * s
 
 
+def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
+    """σ'(v − θ). The window of a surrogate that ends abruptly is `wider` on both sides; potentials that lie on its edge, as that
+    of a silent neuron may, stay outside."""
+    slope: np.ndarray = derivative(spec, np)(v - spec.threshold)
+    if spec.surrogate == ABRUPT and wider:
+        beyond = np.abs(v - spec.threshold) - 0.5 / spec.slope
+        return np.where(np.abs(beyond) < EXACT, slope, spec.slope * (beyond < wider))
+    return slope
+
+
 def run_backward(
     spec: NeuronSpec,
     v: np.ndarray,
@@ -79,7 +94,7 @@ def run_backward(
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
     With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead. Wrong backwards have another
     `slope` (T, …) than σ'(v − θ), or count the gradient through the reset `through_reset` times."""
-    slope = derivative(spec, np)(v - spec.threshold) if slope is None else slope
+    slope = slope_of(spec, v) if slope is None else slope
     gradient = np.empty_like(v)
     carried = np.zeros_like(v[0])
     for t in range(len(v) - 1, -1, -1):

@@ -23,13 +23,10 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         folded["warnings"] = list(dict.fromkeys(warnings))[:MOST_TEXTS]
         if facts:
             folded["facts"] = folded.get("facts", {}) | facts
-        if "proof" in event:
-            folded["proof"] = event["proof"]
         if "memory" in event:
             folded |= {"memory": event["memory"], "memory_meaning": event.get("meaning")}
             folded["host_peak_bytes"] = event.get("host_peak_bytes")
-        if "breakdown" in event:
-            folded["breakdown"] = event["breakdown"]
+        folded |= {name: event[name] for name in ("proof", "breakdown", "learning") if name in event}
         if "flops_per_s" in event:
             folded["ceilings"] = {key: event.get(key) for key in ("flops_per_s", "bytes_per_s")}
     statuses = {name: part["status"] for name, part in folded["parts"].items() if part.get("status")}

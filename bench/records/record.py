@@ -120,6 +120,7 @@ class Record(_Strict):
     memory_meaning: schema.Text | None = None
     host_peak_bytes: schema.Bytes | None = None
     breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = None
+    learning: Annotated[schema.Learning | None, Field(exclude_if=lambda value: value is None)] = None
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None

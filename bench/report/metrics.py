@@ -7,6 +7,7 @@ in these tables too.
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal
 
 from snnbench.adapters.base.breakdown import KINDS, STAGES
@@ -136,6 +137,11 @@ def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Met
     """Seconds of a stage of the step, or bytes of a kind of memory at its peak."""
     column = f"step_{name.replace(' ', '_')}_{'s' if unit == 's' else 'bytes'}"
     return Metric(column, lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None, unit)
+
+
+def _learned(name: str, value: Callable[[Any], Any], **shown: Any) -> Metric:
+    """Something of the curve that a case with a loss was trained along."""
+    return Metric(name, lambda row: value(row.first.learning) if row.first.learning else None, **shown)
 
 
 def _of_later_phase(phase: str) -> list[Metric]:
@@ -285,5 +291,9 @@ METRICS: tuple[Metric, ...] = (
     *(_taken_apart("bytes", kind, "bytes") for kind in KINDS),
     _of_items("samples_per_s", _samples_per_s, "per_s", "samples/s", "of whole steps"),
     _of_items("epoch_s", _epoch_s, "s", "epoch", "all samples of the data set that the network was published with"),
+    # Of real training steps on a synthetic task: how many, the loss of the last, and the share of new samples told right.
+    _learned("learning_steps", lambda learned: len(learned["loss"])),
+    _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
+    _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
 )
 """In the order of results.csv, which people's scripts read."""

@@ -79,6 +79,12 @@ def prove(job: Job, emit: Emit) -> None:
     Worker(Task.from_dict(job), emit, job).run_proof()
 
 
+def profile(job: Job, emit: Emit) -> None:
+    from .profile_case import Profiler
+
+    Profiler(Task.from_dict(job), emit, job).run()
+
+
 def judge(job: Job, emit: Emit) -> None:
     from ..cores import use_cores
     from .channel import Channel
@@ -141,7 +147,7 @@ def null(job: Job, emit: Emit) -> None:
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, judge, free, canary, describe, ceilings, kernels, null)}
+VERBS = {f.__name__: f for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, null)}
 
 if __name__ == "__main__":
     main()

@@ -2,8 +2,8 @@
 
 import gc
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from random import getrandbits
@@ -18,6 +18,7 @@ from ..cores import use_cores
 from ..measure.breakdown import taken_apart
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
+from ..measure.learning import learned
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
@@ -27,26 +28,21 @@ from ..proof.free_run import FreeRun, read_free_run
 from ..proof.native import excited
 from ..proof.problem import Problem
 from ..proof.stages import problem_of
-from ..status import status_of
 from ..workloads import workload_of
-from .author import from_author
+from ..workloads.task import batch_of
 from .channel import Channel
-from .sandbox import ATTEMPTS
+from .parts import Ended, Parts
 from .serving import ProvedAdapter, Serving
 from .task import Task
 from .usage import cpu_seconds
 
 
-class Ended(Exception):
-    """The case is over: its last event says how."""
-
-
-class Worker:
+class Worker(Parts):
     """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest. What is
     right and wrong the judge finds out, in another process, by calls that are served here."""
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
-        self.task, self.case, self.emit = task, task.case, emit
+        super().__init__(task, emit)
         self.channel, self.arrays = Channel(job), Path(job["arrays"])
         self.serving = Serving(self.channel, self.arrays, task.reference)
         self.network = workload_of(task.case).network(task.case)
@@ -73,7 +69,9 @@ class Worker:
                 adapter.prepare(self.case, self.threads)
                 self._time(adapter, program, problem, phases)
             if self.first_block and (self.case.loss or self.case.optimizer):
-                self._take_apart(program, phases)
+                self._remarked("breakdown", partial(taken_apart, program, phases, self.step_peak_bytes))
+            if self.first_block and self.case.loss:
+                self._remarked("learning", partial(learned, program, partial(batch_of, self.case, self.network)))
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -85,39 +83,6 @@ class Worker:
                     raise Unsupported(reason)
             self._be_proved(adapter)
             self._refuse_attempts("error")
-
-    @contextmanager
-    def _part(self, name: str, on_error: str) -> Iterator[None]:
-        """Time a part and end the case with a status if it raises."""
-        self.emit({"part": name})
-        start = perf_counter()
-        try:
-            yield
-        except Ended:
-            raise
-        except Exception as error:
-            status, reason = self._status_of(error, on_error)
-            self._end(name, status, reason, seconds=perf_counter() - start, **self._where(error, status))
-        self.emit({"part": name, "status": "ok", "seconds": perf_counter() - start})
-
-    def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
-        self.emit({"part": name, "status": status, "reason": reason, **more})
-        raise Ended
-
-    def _status_of(self, error: Exception, otherwise: str) -> tuple[str, str]:
-        if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
-            return "env_error", f"{error.name} is not installed"
-        return status_of(error, otherwise, self.case.device)
-
-    def _where(self, error: Exception, status: str) -> dict[str, str]:
-        """For the event of a failure: from which line of the author's file on it came."""
-        failed = status in ("import_error", "build_error", "error")
-        return {"traceback": found} if failed and (found := from_author(error, self.task.reference)) else {}
-
-    def _refuse_attempts(self, status: str) -> None:
-        """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
-        if ATTEMPTS:
-            self._end("sandbox", status, f"tried to start {ATTEMPTS[0]}; workers may not")
 
     def _import(self) -> Adapter:
         """Keep to the task's cores, and import the adapter with its framework."""
@@ -157,11 +122,13 @@ class Worker:
             result = program.forward(inputs[0])
             program.wait(result)
             took = perf_counter() - start
-            facts = {**program.facts(result)}
-            if self.case.native:
-                facts["native"] = adapter.native_description
-            else:
-                facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last])
+            own = self.case.native
+            seen = (
+                {"native": adapter.native_description}
+                if own
+                else {"spike_mismatch": free.mismatch(program.spikes(result)[problem.last])}
+            )
+            facts = {**program.facts(result), **seen}
             with self.kept.left_out() if self.kept else nullcontext():
                 upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
@@ -251,14 +218,6 @@ class Worker:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots}:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
-
-    def _take_apart(self, program: Program, phases: Phases) -> None:
-        """Say where a step spends time and memory, when nothing is timed any more. What goes wrong there is a remark."""
-        self.emit({"part": "breakdown"})
-        try:
-            self.emit({"part": "breakdown", "breakdown": taken_apart(program, phases, self.step_peak_bytes)})
-        except Exception as error:
-            self.emit({"part": "breakdown", "warnings": [f"W-BREAKDOWN: {self._status_of(error, 'error')[1]}"]})
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The answer to an order about a phase."""

@@ -9,9 +9,10 @@ from .coverage_map import coverage_map
 from .figure import Figure, Panel, substituted
 from .firing import firing
 from .launch import launch
+from .learning import learning
 from .memory import memory
 from .natives import natives
-from .pareto import pareto
+from .pareto import epochs, pareto
 from .proof import proof
 from .published import Published, published, read_published
 from .roofline import roofline
@@ -20,7 +21,10 @@ from .slots import slots
 from .times import times
 from .winners import winners
 
-FIGURES = (winners, times, scaling, firing, pareto, memory, stages, kinds, cold_start, launch, roofline, proof, natives, slots)
+FIGURES = (
+    *(winners, times, scaling, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline, proof),
+    *(natives, slots),
+)
 """In the order in which a reader asks."""
 
 

@@ -10,6 +10,11 @@ TEXT = (
     "and memory. Memory figures of different meaning are other quantities and have panels of their own."
 )
 
+EPOCHS = (
+    "Steps for as many samples as the data set has that the network was published with, and the memory of a step. Reading the "
+    "data is no part of it. Left is faster, down is leaner, the stepped line is the front."
+)
+
 
 def pareto(table: Table) -> Figure:
     panels = [_panel(table, *compared) for compared in by_meaning(table) if len(compared[-1]) > 1]
@@ -17,23 +22,33 @@ def pareto(table: Table) -> Figure:
     return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing)
 
 
-def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:
-    column = f"{phase}_peak_memory_bytes"
+def epochs(table: Table) -> Figure:
+    panels = [
+        _panel(table, phase, where, meaning, trained, "epoch_s")
+        for phase, where, meaning, group in by_meaning(table)
+        if phase == "step" and (trained := [entry for entry in group if entry.row.case.loss and entry.values["epoch_s"]])
+    ]
+    missing = "No case trains, with a loss, a network that was published with a data set."
+    return Figure("epochs", "Epochs and memory", EPOCHS, _spec("time per epoch"), panels, missing)
+
+
+def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry], time: str = "") -> Panel:
+    time, column = time or f"{phase}_s", f"{phase}_peak_memory_bytes"
     least, front = float("inf"), set()
-    for entry in sorted(group, key=lambda entry: (entry.values[f"{phase}_s"], entry.values[column])):
+    for entry in sorted(group, key=lambda entry: (entry.values[time], entry.values[column])):
         if entry.values[column] < least:
             least = entry.values[column]
             front.add(entry.index)
     first, *others = (entry.variant for entry in group if entry.index in front)
     notes = [] if others else [f"Nobody here is faster than {first}, and nobody leaner."]
     points = [{"row": entry.index, "front": entry.index in front} for entry in group]
-    fields, texts = {"seconds": f"{phase}_s", "bytes": column}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
+    fields, texts = {"seconds": time, "bytes": column}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
     return panel_of(table, where, group, fields, points, notes=notes, **texts)
 
 
-def _spec() -> Spec:
+def _spec(time: str = "time per call") -> Spec:
     place = {
-        "x": log_axis("seconds", "time per call", SECONDS),
+        "x": log_axis("seconds", time, SECONDS),
         "y": log_axis("bytes", "$meaning", MEBIBYTES, base=2, channel="y"),
     }
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))

@@ -77,7 +77,7 @@ def test_what_has_nothing_to_show_says_why():
             assert not each.panels and each.missing.endswith("."), each.id
     one = figures_of(table_of(blocks("torch")))
     left_out = {each.id for each in one if not each.panels}
-    assert left_out == {"scaling", "firing", "pareto", "stages", "kinds", "launch", "natives"}
+    assert left_out == {"scaling", "firing", "pareto", "stages", "kinds", "epochs", "learning", "launch", "natives"}
     assert all(panel.points for each in one for panel in each.panels)
 
 
@@ -133,6 +133,49 @@ def test_a_slow_start_pays_off_after_so_many_calls():
     said = {point["variant"]: point["pays"] for point in panel.data(table_of(blocks("torch", step=0.004) + late))}
     medians = {"torch": 0.00406, "jax": 0.00203}
     assert said == {"torch": "starts first", "jax": f"ahead after {round(2 / (medians['torch'] - medians['jax']) + 0.5)}"}
+
+
+def trained(framework, curve, accuracy=1.0, step=0.004):
+    """Records of a case that trains: taken apart, and its curve."""
+    case = {"workload": "mnist-mlp", "loss": "cross-entropy", "optimizer": "sgd", "image": 9, "classes": 7}
+    case |= {"layers": None, "bias": None}
+    apart = {"seconds": {"linear": 0.002, "neuron": 0.001, "loss": 0.0005}, "step_s": 0.0035, "unknown": None}
+    apart |= {"bytes": {"parameters": 1 << 20, "feature maps": 3 << 20, "workspace": 1 << 20}}
+    told = {"breakdown": apart, "learning": {"loss": curve, "accuracy": accuracy}}
+    return [one.model_copy(update=told if not one.block else {}) for one in blocks(framework, step=step, **case)]
+
+
+def test_a_step_taken_apart_is_drawn_part_by_part():
+    table = table_of(trained("torch", [2.0]) + trained("jax", [2.0]))
+    (panel,) = figure(table, "stages").panels
+    (point, _) = panel.data(table)
+    assert {name: point[name] for name in ("linear", "neuron", "loss")} == {"linear": 0.002, "neuron": 0.001, "loss": 0.0005}
+    (panel,) = figure(table, "kinds").panels
+    (point, _) = panel.data(table)
+    assert {name: point[name] for name in ("parameters", "feature maps", "workspace")} == dict(
+        zip(("parameters", "feature maps", "workspace"), (1, 3, 1), strict=True)
+    )
+
+
+def test_curves_say_how_far_they_part_and_what_was_learned():
+    first = [2.0 - 0.05 * step for step in range(40)]
+    second = [loss + (1e-6 if step < 10 else 0.01) for step, loss in enumerate(first)]
+    table = table_of(trained("torch", first, 1.0) + trained("jax", second, 0.95))
+    (panel,) = figure(table, "learning").panels
+    assert len(panel.points) == 80 and panel.points[0]["loss"] == 2.0
+    assert panel.notes == [
+        "The curves are apart by at most 5.0e-07 over 10 and 5.0e-03 over 40 steps, in shares of the first loss.",
+        "Right about 95.0% to 100.0% of new samples afterwards.",
+    ]
+
+
+def test_an_epoch_is_so_many_steps_as_the_data_set_has_samples():
+    table = table_of(trained("torch", [2.0], step=0.004) + trained("norse", [2.0], step=0.008))
+    (panel,) = figure(table, "epochs").panels
+    seconds = {point["variant"]: point["seconds"] for point in panel.data(table)}
+    entry = next(entry for entry in table.entries if entry.variant == "torch")
+    assert seconds["torch"] == pytest.approx(60_000 / entry.row.case.batch * entry.values["step_s"])
+    assert seconds["norse"] == pytest.approx(2 * seconds["torch"], rel=0.05)
 
 
 def test_names_in_a_specification_are_replaced_and_nothing_else():

@@ -1,0 +1,107 @@
+"""`snnbench profile`: where a training step spends time and memory."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from snnbench.adapters.base.breakdown import KINDS, STAGES
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
+
+from .. import units
+from ..experiment.values import parse_duration
+from ..mistakes import ConfigError
+from ..run.check import plan_check, points_to_check
+from ..run.profile import Profiled, profiled, trained
+from . import exit_codes
+from .console import messages, new_table, output, print_json
+from .options import Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
+
+
+def profile(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False),
+    ] = None,
+    neuron: Annotated[str, typer.Option(help="soft, hard, none, …, or '{reset = \"hard\", decay = 0.5}'.")] = "soft",
+    device: Device = "cpu",
+    precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
+    workload: WorkloadName = "mnist-mlp",
+    input: InputKind = "spikes",
+    loss: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['loss'], *LOSSES))}.")] = "spike-count",
+    optimizer: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['optimizer'], *OPTIMIZERS))}.")] = "adam",
+    layers: Size = 1,
+    neurons: Size = 256,
+    time_steps: Size = 50,
+    batch: Size = 16,
+    width: Width = 16,
+    image: Image = 32,
+    classes: Size = 10,
+    norm: Norm = True,
+    timeout: Annotated[str, typer.Option(help="Of one framework.")] = "5m",
+    out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path("results/local/traces"),
+    adapter: Adapters = [],
+    as_json: Json = False,
+) -> None:
+    """Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.
+
+    Apart from any timing: a step that is taken apart is slower, and nothing here is ranked or recorded.
+    """
+    try:
+        seconds = parse_duration(timeout)
+    except ValueError as error:
+        raise ConfigError(f"--timeout {timeout}: {error}") from None
+    sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
+    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm}
+    point = Case("", device=device, workload=workload, input=input, **sizes, **network)
+    points = trained(points_to_check(point, [neuron], [precision]), loss, optimizer)
+    cases, left_out = plan_check(names or [], points, adapter)
+    tell_left_out(left_out)
+    progress, results = messages(), []
+    for planned in cases:
+        if progress.is_terminal:
+            progress.print(f"[dim]{planned.case.framework_variant}[/]")
+        results.append(profiled(planned, out, seconds))
+    if as_json:
+        print_json([result.as_dict() for result in results])
+    else:
+        _tell(results)
+    raise typer.Exit(_exit_code([result.status for result in results], named=bool(names)))
+
+
+def _exit_code(statuses: list[str], named: bool) -> int:
+    """A framework that is not installed is an error only to somebody who asked for it."""
+    if any(status not in ("ok", "unsupported") and (named or status != "env_error") for status in statuses):
+        return exit_codes.FAILED
+    return exit_codes.FINE if "ok" in statuses else exit_codes.NOTHING
+
+
+def _tell(results: list[Profiled]) -> None:
+    console = output()
+    for title, parts, text in (("seconds", STAGES, units.seconds), ("bytes", KINDS, units.size)):
+        told = [result for result in results if result.breakdown and result.breakdown[title]]
+        if told:
+            console.print(_table(told, title, [part for part in parts if any(part in _of(one, title) for one in told)], text))
+    for result in results:
+        if reason := result.reason or (result.breakdown or {}).get("unknown"):
+            console.print(f"{escape(result.case.framework_variant)}: {escape(reason)}", soft_wrap=True)
+    for result in results:
+        if result.trace:
+            console.print(f"{escape(result.case.framework_variant)}: {escape(str(result.trace))}", soft_wrap=True)
+
+
+def _of(result: Profiled, title: str) -> dict[str, Any]:
+    return dict((result.breakdown or {})[title])
+
+
+def _table(results: list[Profiled], title: str, parts: list[str], text: Any) -> Table:
+    whole = "step" if title == "seconds" else "peak"
+    table = new_table("framework", whole, *parts, whole=("framework",), right=(whole, *parts))
+    for result in results:
+        own = _of(result, title)
+        total = (result.breakdown or {})["step_s"] if title == "seconds" else sum(own.values())
+        table.add_row(escape(result.case.framework_variant), text(total), *(text(own[p]) if p in own else "" for p in parts))
+    return table

@@ -1,0 +1,73 @@
+"""`snnbench profile`: a step of each case is taken apart, in a process of its own; a trace of it is kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
+
+from ..executors.executor import Executor
+from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
+from ..executors.local import LocalExecutor
+from ..executors.surroundings import worker_environment
+from ..files import naming
+from ..mistakes import ConfigError
+from ..workloads import workload_of
+from .outcome import verdict
+from .planning import PlannedCase
+
+
+@dataclass
+class Profiled:
+    """Where a step of a case spends what; `trace` is the file that was written."""
+
+    case: Case
+    status: str
+    reason: str | None
+    breakdown: dict[str, Any] | None = None
+    trace: Path | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        trace = str(self.trace) if self.trace else None
+        ended = {"status": self.status, "reason": self.reason}
+        return {"case": self.case.as_dict(), **ended, "breakdown": self.breakdown, "trace": trace}
+
+
+def trained(points: Sequence[Case], loss: str, optimizer: str) -> list[Case]:
+    """The points with a loss and an optimizer. Raises ConfigError for a name that is none."""
+    for option, value, known in (
+        ("loss", loss, (PLAIN["loss"], *LOSSES)),
+        ("optimizer", optimizer, (PLAIN["optimizer"], *OPTIMIZERS)),
+    ):
+        if value not in known:
+            raise ConfigError(f"--{option} {value}: must be one of {', '.join(known)}")
+    cases = [replace(point, loss=loss, optimizer=optimizer) for point in points]
+    return [workload_of(case).canonical(case) for case in cases]
+
+
+def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
+    """Take a step of a case apart, and write its trace into the folder `out`: JSON that ui.perfetto.dev opens."""
+    case = planned.case
+    if planned.status:
+        return Profiled(case, planned.status, planned.reason)
+    with scratch_apart() as scratch:
+
+        def launched(verb: str, executor: Executor, device: str, **more: str) -> Outcome:
+            job = {**planned.task(block=1, free_run=scratch / "problem.npz").as_dict(), **more}
+            return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor, [scratch])
+
+        problem = launched("free", LocalExecutor(), "cpu")
+        if not (scratch / "problem.npz").is_file():
+            return Profiled(case, "error", f"the oracle of this problem failed: {verdict(problem, 'cpu')['reason']}")
+        trace = scratch / "trace.json"
+        outcome = launched("profile", planned.home.executor, case.device, trace=str(trace))
+        ended = verdict(outcome, case.device)
+        found = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
+        if ended["status"] == "ok" and trace.is_file():
+            found.trace = out / f"{case.framework}-{case.construction}-{case.mode}.trace.json"
+            with naming(found.trace):
+                out.mkdir(parents=True, exist_ok=True)
+                found.trace.write_bytes(trace.read_bytes())
+    return found

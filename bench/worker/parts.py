@@ -1,0 +1,63 @@
+"""The parts of a worker's case: each is timed and told as an event, and one that fails ends the case."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, NoReturn
+
+from ..status import status_of
+from .author import from_author
+from .sandbox import ATTEMPTS
+from .task import Task
+
+
+class Ended(Exception):
+    """The case is over: its last event says how."""
+
+
+class Parts:
+    """What tells the parts of a task's case, through `emit`."""
+
+    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
+        self.task, self.case, self.emit = task, task.case, emit
+
+    @contextmanager
+    def _part(self, name: str, on_error: str) -> Iterator[None]:
+        """Time a part and end the case with a status if it raises."""
+        self.emit({"part": name})
+        start = perf_counter()
+        try:
+            yield
+        except Ended:
+            raise
+        except Exception as error:
+            status, reason = self._status_of(error, on_error)
+            self._end(name, status, reason, seconds=perf_counter() - start, **self._where(error, status))
+        self.emit({"part": name, "status": "ok", "seconds": perf_counter() - start})
+
+    def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
+        self.emit({"part": name, "status": status, "reason": reason, **more})
+        raise Ended
+
+    def _status_of(self, error: Exception, otherwise: str) -> tuple[str, str]:
+        if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
+            return "env_error", f"{error.name} is not installed"
+        return status_of(error, otherwise, self.case.device)
+
+    def _where(self, error: Exception, status: str) -> dict[str, str]:
+        """For the event of a failure: from which line of the author's file on it came."""
+        failed = status in ("import_error", "build_error", "error")
+        return {"traceback": found} if failed and (found := from_author(error, self.task.reference)) else {}
+
+    def _refuse_attempts(self, status: str) -> None:
+        """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
+        if ATTEMPTS:
+            self._end("sandbox", status, f"tried to start {ATTEMPTS[0]}; workers may not")
+
+    def _remarked(self, part: str, work: Callable[[], dict[str, Any]]) -> None:
+        """Find out a part of a case when nothing is timed any more. What goes wrong there is a remark."""
+        self.emit({"part": part})
+        try:
+            self.emit({"part": part, part: work()})
+        except Exception as error:
+            self.emit({"part": part, "warnings": [f"W-{part.upper()}: {self._status_of(error, 'error')[1]}"]})

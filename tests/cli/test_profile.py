@@ -1,0 +1,50 @@
+"""`snnbench profile`: a step taken apart, in words, as JSON, and as a trace."""
+
+import json
+
+import pytest
+
+SIZES = ("--workload", "mnist-mlp", "--neurons", "31", "--image", "9", "--time-steps", "5", "--batch", "3")
+
+
+def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
+    traces = snnbench.folder / "traces"
+    ended = snnbench("profile", "torch", "jax", "--out", str(traces), "--json", *SIZES)
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    by_name = {one["case"]["framework"]: one for one in json.loads(ended.stdout)}
+    assert {"linear", "neuron", "loss", "optimizer"} <= by_name["torch"]["breakdown"]["seconds"].keys()
+    assert by_name["jax"]["breakdown"]["bytes"]["planned together"] > 0
+    assert "has no stages" in by_name["jax"]["breakdown"]["unknown"]
+    for one in by_name.values():
+        with open(one["trace"], encoding="utf-8") as file:
+            assert len(json.load(file)["traceEvents"]) > 10
+
+
+def test_in_words(snnbench):
+    ended = snnbench("profile", "torch", "bindsnet", "--out", str(snnbench.folder), *SIZES)
+    assert ended.exit_code == 0
+    assert "optimizer" in ended.stdout and "feature maps" in ended.stdout and "torch-default-eager.trace.json" in ended.stdout
+    assert "bindsnet: " in ended.stdout, "what cannot be trained says why"
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--loss", "crossentropy"), "--loss crossentropy: must be one of upstream, cross-entropy, spike-count, membrane"),
+        (("--optimizer", "rmsprop"), "--optimizer rmsprop: must be one of plain, sgd, adam"),
+        (("--timeout", "soon"), "--timeout soon: "),
+        (("--width", "9"), "--width 9: means nothing for mnist-mlp"),
+    ],
+)
+def test_a_mistake_is_one_sentence(snnbench, option, said):
+    ended = snnbench("profile", "torch", *SIZES, *option)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert said in ended.message
+
+
+def test_where_nothing_can_be_trained_nothing_is_told(snnbench):
+    ended = snnbench(
+        "profile", "torch", "--workload", "lif", "--loss", "upstream", "--optimizer", "sgd", "--out", str(snnbench.folder)
+    )
+    assert ended.exit_code == 6
+    assert "sgd moves parameters, and this network has none" in ended.stdout

@@ -1,0 +1,29 @@
+"""Where a surrogate ends abruptly, rounding decides whether a gradient passes: no framework is rejected for that."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.right_call import CASE, Right
+
+from snnbench.adapters.base.result import Gradients
+from snnbench.kernels.spec import NeuronSpec
+from snnbench.proof import oracle
+
+
+@pytest.mark.parametrize(("off", "passes"), [(0.3, True), (-0.3, True), (30.0, False)])
+def test_a_surrogate_that_ends_abruptly_may_end_a_rounding_earlier_or_later(off, passes):
+    """Two potentials lie `off` times the distance that is allowed from an edge, and the framework takes them for beyond it."""
+    spec = NeuronSpec("hard", decay=0.5, surrogate="rectangle", slope=1.0)
+    right = Right(replace(CASE, workload="lif", bias=False, neuron=spec))
+    distance, network = right.limits["neuron1"].distance, right.problem.network
+    x = right.problem.input.copy()
+    x[0, 0, :2] = spec.threshold + 0.5 / spec.slope - off * distance
+    right.problem.input = x
+    right.run = oracle.forward(network, {}, x)
+    right.spikes = {name: array.astype(np.float32) for name, array in right.run.spikes.items()}
+    framework = oracle.forward(network, {}, x, right.run.spikes, wider={"neuron1": -1.5 * off * distance})
+    _, by_input = oracle.backward(network, framework, right.problem.upstream)
+    right.gradients = Gradients({}, by_input.astype(np.float32))
+    assert right.verdict().passed is passes
+    assert passes or "the gradient of the input is off by" in right.finding()
