@@ -29,6 +29,7 @@ class Fused(TorchAdapter):
     constructions = ("default", *SPELLINGS, "vanilla", *LINEAR)
     linear_constructions = tuple(LINEAR)
     uncut_constructions = constructions
+    synaptic_constructions = ("default", *SPELLINGS, "vanilla")
 
     def supports(self, case: Case) -> str | None:
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
@@ -50,7 +51,7 @@ class Fused(TorchAdapter):
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        if case.construction == "vanilla":
+        if case.construction == "vanilla" or (not case.native and case.spec.current_decay is not None):
             return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:

@@ -12,6 +12,7 @@ from .base.spikes import jax_spike, reset
 class JaxScan(JaxAdapter):
     name = "jax"
     constructions = ("default", "associative-scan")
+    synaptic_constructions = ("default",)
 
     def supports(self, case: Case) -> str | None:
         if case.construction == "associative-scan" and case.spec.reset != "none":
@@ -33,13 +34,13 @@ class JaxScan(JaxAdapter):
         import jax
 
         at_rest, step = self.step(spec, features)
-        return lambda currents: jax.lax.scan(step, at_rest(currents[0]), currents)[1]
+        return lambda currents: jax.lax.scan(step, at_rest(currents[0]), synaptic(spec, currents))[1]
 
     def potentials(self, spec, features, construction):
         import jax
         import jax.numpy as jnp
 
-        return lambda currents: jax.lax.scan(firing(spec), jnp.zeros_like(currents[0]), currents)[1]
+        return lambda currents: jax.lax.scan(firing(spec), jnp.zeros_like(currents[0]), synaptic(spec, currents))[1]
 
     def lif(self, spec, features, construction):
         import jax
@@ -71,3 +72,18 @@ def firing(spec):
         return reset(spec, v, s, jax.lax.stop_gradient), (s, v)
 
     return fire
+
+
+def synaptic(spec, currents):
+    """The synaptic currents (T, …) of a neuron's currents; these themselves where it has no synapse."""
+    import jax
+    import jax.numpy as jnp
+
+    if spec.current_decay is None:
+        return currents
+
+    def step(i, current):
+        i = spec.current_decay * i + current
+        return i, i
+
+    return jax.lax.scan(step, jnp.zeros_like(currents[0]), currents)[1]

@@ -2,8 +2,9 @@
 
 `default`, `stepwise`   the step function of `LIFBox`, lifted over time by `SNN`, from a state of our own.
 `lif-box-cell`          `Lift(LIFBoxCell(...))`, as users write it.
-`lif`                   `LIF(...)`, as users write it: dt/τ_syn = 1 forgets the synaptic current within a step; without a leak
-                        `IAF(...)`. Their reset is hard and attached, `{ reset = "hard", detach_reset = false }`.
+`lif`                   `LIF(...)`, as users write it: its synaptic current decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there
+                        is none, forgets it within a step; without a leak `IAF(...)`. Their reset is hard and attached,
+                        `{ reset = "hard", detach_reset = false }`.
 `layers`                `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
 
 All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. The alpha of `super`
@@ -24,6 +25,7 @@ class Norse(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif", "layers")
     uncut_constructions = ("lif-box-cell", "lif")
     chain_constructions = ("layers",)
+    synaptic_constructions = ("lif",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -38,6 +40,8 @@ class Norse(TorchAdapter):
             )
         if spec.max_spikes > 1:
             return "Norse's neurons give one spike a step"
+        if spec.decay == 1 and spec.current_decay is not None:
+            return "IAF has no synaptic current"
         if spec.decay == 1 and case.construction != "lif":
             return "LIFBox always leaks; construction lif is IAF where there is no leak"
         return None
@@ -83,7 +87,7 @@ class Norse(TorchAdapter):
         elif construction == "lif" and spec.decay == 1:
             lif = IAF(IAFParameters(v_reset=torch.tensor(0.0), **common_parameters(spec)), dt=1.0)
         elif construction == "lif":
-            leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1.0)}
+            leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1 - (spec.current_decay or 0.0))}
             lif = LIF(LIFParameters(**leak, **common_parameters(spec)), dt=1.0)
         else:
             return super().lif(spec, features, construction)

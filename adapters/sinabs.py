@@ -21,6 +21,7 @@ class Sinabs(TorchAdapter):
     requires = ("torch", "sinabs")
     constructions = (*TorchAdapter.constructions, "alphas", "layers")
     layers = "sinabs.layers"
+    synaptic_constructions = (*TorchAdapter.constructions, "alphas")
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -30,11 +31,15 @@ class Sinabs(TorchAdapter):
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
-        if spec.decay == 1 and case.construction == "alphas":
+        if spec.decay == 1 and (case.construction == "alphas" or spec.current_decay is not None):
             return "LIF always leaks"
         if case.construction == "layers" and case.precision in ("bf16", "fp16"):
             return f"Sinabs' spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
         return None
+
+    def current_scale(self, spec) -> float:
+        """A synaptic current is what is left of it and of the new input together: the input decays before it is used."""
+        return 1.0 if spec.current_decay is None else 1 / spec.current_decay
 
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
@@ -71,10 +76,14 @@ class Sinabs(TorchAdapter):
             return (layers.IAFSqueeze if squeezed else layers.IAF)(**alike).requires_grad_(False)
         tau = torch.tensor(-1 / math.log(spec.decay))
         kind = layers.LIFSqueeze if squeezed else layers.LIF
+        if spec.current_decay is not None:
+            alike["tau_syn"] = torch.tensor(-1 / math.log(spec.current_decay))
         lif = kind(tau_mem=tau, norm_input=False, train_alphas=construction == "alphas", **alike)
         lif.requires_grad_(False)
         if construction == "alphas":
             lif.alpha_mem.fill_(spec.decay)
+            if spec.current_decay is not None:
+                lif.alpha_syn.fill_(spec.current_decay)
         return lif
 
     def native(self, features):
@@ -87,7 +96,7 @@ class Sinabs(TorchAdapter):
 
 
 def loop(layer):
-    """The TimeLoop of a layer of Sinabs, batch first, that keeps its potential itself, as its `v_mem`."""
+    """The TimeLoop of a layer of Sinabs, batch first, that keeps its states itself: `v_mem`, and `i_syn` where it has one."""
     from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):
@@ -98,9 +107,10 @@ def loop(layer):
         def scan(self, currents, state):
             if state is None:
                 self.lif.reset_states()
-            else:
-                self.lif.v_mem = state
-            return self.lif(currents.transpose(0, 1)).transpose(0, 1), self.lif.v_mem
+            for name, value in (state or {}).items():
+                setattr(self.lif, name, value)
+            spikes = self.lif(currents.transpose(0, 1)).transpose(0, 1)
+            return spikes, {name: getattr(self.lif, name) for name in ("v_mem", "i_syn") if hasattr(self.lif, name)}
 
     return Loop()
 

@@ -13,6 +13,7 @@ class SinabsExodus(Sinabs):
     modes = ("eager",)
     devices = ("cuda",)
     layers = "sinabs.exodus.layers"
+    synaptic_constructions = ()
 
     def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision not in ("fp32", "tf32"):

@@ -3,6 +3,9 @@
 `default`, `stepwise`   `Leaky`. Its own `subtract` reset takes θ off *after* the decay and detached, which is one of the neurons
                         of `soft-undecayed`; for `soft` the reset is applied here to the membrane that `Leaky` hands out, as its
                         `reset_mechanism="none"` is meant for.
+                        With a synaptic current `Synaptic`, which adds a step's input before it uses the current: the reset is
+                        applied here, for its own clears the current too.
+`lapicque`              `Lapicque`, given the resistance and capacitance of the decay.
 `state-leaky`           `StateLeaky`: a convolution over time, no reset.
 `linear-leaky`          `LinearLeaky`: the same with the linear layer inside.
 `layers`                torch's layers and `Leaky(init_hidden=True)` in a `Sequential` that is called once for each step, behind
@@ -18,21 +21,36 @@ from .base.network import Network
 from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
 
+OTHER_FAMILIES = {
+    "alpha": "Alpha's membrane is the difference of two currents that decay, which is no neuron of the equations here",
+    "rleaky": "RLeaky feeds spikes back by a layer of its own; the network recurrent-lif is offered with Leaky and torch's layer",
+    "rsynaptic": "RSynaptic feeds spikes back by a layer of its own; no recurrent neuron with a synaptic current is offered here",
+    "slstm": "SLSTM has the gates of an LSTM, and no membrane that decays by a constant",
+    "sconv2dlstm": "SConv2dLSTM has the gates of an LSTM, and no membrane that decays by a constant",
+}
+"""Why snnTorch's other neurons are no construction of a network here."""
 PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 
 
 class SnnTorch(TorchAdapter):
     name = "snntorch"
     requires = ("torch", "snntorch")
-    constructions = (*TorchAdapter.constructions, *PARALLEL, "layers")
+    constructions = (*TorchAdapter.constructions, "lapicque", *PARALLEL, "layers", *OTHER_FAMILIES)
     uncut_constructions = tuple(PARALLEL)
     chain_constructions = ("layers",)
     linear_constructions = ("stepwise", "linear-leaky")
+    synaptic_constructions = TorchAdapter.constructions
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
+        if reason := OTHER_FAMILIES.get(case.construction):
+            return reason
         if spec.max_spikes > 1:
             return "snnTorch's neurons fire once a step"
+        if spec.decay == 1 and case.construction == "lapicque":
+            return "Lapicque always leaks"
+        if spec.current_decay is not None:
+            return None
         if neuron := PARALLEL.get(case.construction):
             return None if spec.reset == "none" else f"{neuron} never resets"
         if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
@@ -46,7 +64,7 @@ class SnnTorch(TorchAdapter):
         return None
 
     def neuron(self, spec, features):
-        return loop(leaky_of(spec), spec if spec.reset == "soft" else None)
+        return loop(leaky_of(spec), spec if spec.reset == "soft" else None) if spec.current_decay is None else synaptic_loop(spec)
 
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
@@ -59,8 +77,11 @@ class SnnTorch(TorchAdapter):
         return {tuple(own): Chain(own, network.neurons, Sequential(*own.values()), each_step)}
 
     def lif(self, spec, features, construction):
-        from snntorch import StateLeaky
+        from snntorch import Lapicque, StateLeaky
 
+        if construction == "lapicque":
+            membrane = {"R": 1 / (1 - spec.decay), "C": 1.0, "time_step": 1.0}
+            return loop(Lapicque(**membrane, **resetting(spec)), spec if spec.reset == "soft" else None)
         if construction != "state-leaky":
             return super().lif(spec, features, construction)
         return spikes_only(StateLeaky, beta_of(spec), prod(features), **options(spec))
@@ -86,8 +107,12 @@ class SnnTorch(TorchAdapter):
 def leaky_of(spec, **how):
     from snntorch import Leaky
 
-    mechanism = {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none")
-    return Leaky(spec.decay, reset_mechanism=mechanism, **options(spec), **how)
+    return Leaky(spec.decay, **resetting(spec), **how)
+
+
+def resetting(spec) -> dict:
+    """`options`, and the neuron's own reset."""
+    return {"reset_mechanism": {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none"), **options(spec)}
 
 
 def each_step(net, x):
@@ -113,6 +138,26 @@ def loop(leaky, spec=None):
         def step(self, current, mem):
             spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
             return spike, mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
+
+    return Loop()
+
+
+def synaptic_loop(spec):
+    """The TimeLoop of a `Synaptic`, whose resets are those of `spec`, applied here to the membrane that it hands out."""
+    import torch
+    from snntorch import Synaptic
+
+    from .base.time_loop import TimeLoop
+
+    class Loop(TimeLoop):
+        def __init__(self):
+            super().__init__()
+            self.lif = Synaptic(spec.current_decay, spec.decay, reset_mechanism="none", **options(spec))
+
+        def step(self, current, state):
+            syn, mem = state or (torch.zeros_like(current), torch.zeros_like(current))
+            spike, syn, mem = self.lif(current, syn, mem)
+            return spike, (syn, reset(spec, mem, spike, torch.Tensor.detach))
 
     return Loop()
 

@@ -2,6 +2,7 @@
 
 `default`, `stepwise`       `LIFNode` in multi-step mode, `IFNode` where there is no leak. On a CUDA device the
                             package chooses a provider; the record names it.
+                            With a synaptic current `CUBALIFNode`, called once per step.
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
 `parametric`                `ParametricLIFNode`, its time constant not trained.
@@ -33,6 +34,7 @@ class SpikingJelly(TorchAdapter):
     distribution = "spikingjelly"
     constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", "sliding-psn")
     uncut_constructions: tuple[str, ...] = ("sliding-psn",)
+    synaptic_constructions = (*TorchAdapter.constructions, "single-step", "layers")
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.spec, case.construction == "sliding-psn"
@@ -68,6 +70,11 @@ class SpikingJelly(TorchAdapter):
 
         if construction == "sliding-psn":
             return sliding_psn(spec, self.time_steps, self.surrogate(spec))
+        if spec.current_decay is not None:
+            reset = 0.0 if spec.reset == "hard" else None
+            node = neuron.CUBALIFNode(spec.current_decay, spec.decay, float(spec.threshold), reset, self.surrogate(spec))
+            node.detach_reset = spec.detach_reset
+            return self.loop(node, ("v", "c"))
         alike = {
             "decay_input": False,
             "v_threshold": float(spec.threshold),
@@ -111,8 +118,8 @@ class SpikingJelly(TorchAdapter):
             "straight-through": lambda: surrogate.DeterministicPass(),
         }[spec.surrogate]()
 
-    def loop(self, node):
-        """The module of a neuron that keeps its potential itself, as its `v`: a TimeLoop."""
+    def loop(self, node, states=("v",)):
+        """The module of a neuron that keeps its `states` itself, by these names: a TimeLoop."""
         import torch
 
         from .base.time_loop import TimeLoop
@@ -124,18 +131,21 @@ class SpikingJelly(TorchAdapter):
 
             def start(self, state):
                 self.lif.reset()
-                if state is not None:
-                    self.lif.v = state
+                for name, value in zip(states, state or (), strict=False):
+                    setattr(self.lif, name, value)
+
+            def after(self):
+                return tuple(getattr(self.lif, name) for name in states)
 
             def scan(self, currents, state):
                 self.start(state)
                 if self.lif.step_mode == "m":
-                    return self.lif(currents), self.lif.v
-                return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.lif.v
+                    return self.lif(currents), self.after()
+                return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.after()
 
             def step(self, current, state):
                 self.start(state)
-                return self.lif.single_step_forward(current), self.lif.v
+                return self.lif.single_step_forward(current), self.after()
 
         return Loop()
 

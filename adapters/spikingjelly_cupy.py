@@ -17,6 +17,7 @@ class SpikingJellyCupy(SpikingJelly):
     requires = ("torch", "cupy", "spikingjelly.activation_based.auto_cuda.neuron_kernel")
     constructions = ("default",)
     uncut_constructions = ("default",)
+    synaptic_constructions = ()
     modes = ("eager",)
 
     def refuses(self, case: Case, network: Network) -> str | None:

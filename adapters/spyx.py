@@ -5,7 +5,10 @@
 `psu-parallel`   `PSU_LIF.parallel`: all steps at once by an associative scan, no reset.
 `lif`            `nn.LIF`. It fires on the potential of the step before, after which it subtracts: that is `soft-undecayed`, its
                  spikes one step late. So it is given one step of no current more, and its first answer is dropped.
+`cuba-lif`       `nn.CuBaLIF`: a synaptic current, and spikes one step late likewise; it subtracts before the decay, as `soft`.
 """
+
+from math import prod
 
 from snnbench.kernels.surrogates import derivative
 
@@ -13,13 +16,14 @@ from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import reset
 
-RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",)}
+RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",), "cuba-lif": ("soft",)}
 
 
 class Spyx(JaxAdapter):
     name = "spyx"
     requires = ("jax", "spyx")
     constructions = tuple(RESETS)
+    synaptic_constructions = ("cuba-lif",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -28,9 +32,12 @@ class Spyx(JaxAdapter):
                 "default": f"offered here without the reset {spec.reset!r}",
                 "psu-parallel": "PSU_LIF never resets",
                 "lif": "nn.LIF only has the reset soft-undecayed",
+                "cuba-lif": "nn.CuBaLIF only has the reset soft",
             }[case.construction]
-        if case.construction == "lif" and spec.detach_reset:
-            return "nn.LIF's reset is never detached"
+        if case.construction in ("lif", "cuba-lif") and spec.detach_reset:
+            return "its own reset is never detached"
+        if case.construction == "cuba-lif" and spec.current_decay is None:
+            return "nn.CuBaLIF always has a synaptic current"
         if spec.max_spikes > 1:
             return "Spyx's neurons fire once a step"
         return None
@@ -56,9 +63,17 @@ class Spyx(JaxAdapter):
 
         if construction == "psu-parallel":
             return made(spyx.nn.PSU_LIF, spec, features).parallel
-        if construction == "lif":
-            lif = made(spyx.nn.LIF, spec, features)
-            return lambda currents: spyx.nn.run(lif, jnp.concatenate([currents, jnp.zeros_like(currents[:1])]))[0][1:]
+        if construction in ("lif", "cuba-lif"):
+            synapse = {} if construction == "lif" else {"alpha": spec.current_decay}
+            flat = (prod(features),)  # CuBaLIF keeps potential and current in one row
+            lif = made(spyx.nn.CuBaLIF if synapse else spyx.nn.LIF, spec, flat, **synapse)
+
+            def spikes(currents):
+                rows = currents.reshape(*currents.shape[:2], -1)
+                late = spyx.nn.run(lif, jnp.concatenate([rows, jnp.zeros_like(rows[:1])]))[0]
+                return late[1:].reshape(currents.shape)
+
+            return spikes
         return self.neuron(spec, features)
 
     def native(self, features):
@@ -74,7 +89,7 @@ class Spyx(JaxAdapter):
         return lambda currents: spyx.nn.run(lif, currents)[0]
 
 
-def made(kind, spec, features):
+def made(kind, spec, features, **more):
     """A neuron with Spyx's surrogate for σ' of `spec`, one that it lets users write where it has none."""
     import jax.numpy as jnp
     import spyx
@@ -86,4 +101,4 @@ def made(kind, spec, features):
         "rectangle": lambda: spyx.axn.boxcar(width=1 / spec.slope, height=spec.slope),
     }
     spike = own[spec.surrogate]() if spec.surrogate in own else spyx.axn.custom(derivative(spec, jnp))
-    return kind(features, beta=spec.decay, threshold=spec.threshold, activation=spike, rngs=nnx.Rngs(0))
+    return kind(features, beta=spec.decay, threshold=spec.threshold, activation=spike, rngs=nnx.Rngs(0), **more)

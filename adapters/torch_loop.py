@@ -7,6 +7,7 @@ from .base.torch_adapter import TorchAdapter
 
 class TorchLoop(TorchAdapter):
     name = "torch"
+    synaptic_constructions = TorchAdapter.constructions
 
     def neuron(self, spec, features):
         import torch
@@ -22,7 +23,14 @@ class TorchLoop(TorchAdapter):
                 s = spike(v)
                 return s, reset(spec, v, s, torch.Tensor.detach)
 
-        return Loop()
+        class WithSynapse(Loop):
+            def step(self, current, state):
+                i, v = state or (torch.zeros_like(current), None)
+                i = spec.current_decay * i + current
+                s, v = super().step(i, v)
+                return s, (i, v)
+
+        return Loop() if spec.current_decay is None else WithSynapse()
 
     def potentials(self, spec, features, construction):
         import torch
@@ -32,8 +40,10 @@ class TorchLoop(TorchAdapter):
         class Potentials(torch.nn.Module):
             def forward(self, currents):
                 after, potentials, spikes = torch.zeros_like(currents[0]), [], []
+                i, kept = after, spec.current_decay or 0.0
                 for current in currents.unbind(0):
-                    v = spec.decay * after + current
+                    i = kept * i + current
+                    v = spec.decay * after + i
                     s = spike(v)
                     after = reset(spec, v, s, torch.Tensor.detach)
                     potentials.append(v)

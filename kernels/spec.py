@@ -7,6 +7,8 @@ threshold share one arbitrary unit.
     s[t] = 1 if v[t] ≥ threshold else 0   (or the count floor(v/threshold), clipped to max_spikes)
     p[t] = reset(v[t], s[t])              membrane potential after the spike
 
+A neuron with a synaptic current (current-based, "CUBA") has i[t] = current_decay · i[t-1] + x[t], i[-1] = 0, in place of x[t].
+
     reset                p[t]                                  gradient
     soft                 v − threshold·s                       through s unless detach_reset
     hard                 v·(s = 0)                             s is a constant if detach_reset
@@ -27,6 +29,7 @@ The derivative of the spike is replaced by a surrogate σ'(u), u = v − thresho
 """
 
 from dataclasses import asdict, dataclass, fields, replace
+from types import NoneType
 from typing import ClassVar
 
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
@@ -48,6 +51,7 @@ class NeuronSpec:
     surrogate: str = "superspike"
     slope: float = 1.0
     max_spikes: int = 1
+    current_decay: float | None = None
     text: ClassVar[str]
     """All fields in one line, for operators whose arguments are texts. Each instance has its own; it is no field."""
 
@@ -56,8 +60,8 @@ class NeuronSpec:
             raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
         if self.surrogate not in SURROGATES:
             raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
-        for name in ("decay", "threshold", "slope"):
-            if type(value := getattr(self, name)) not in (int, float):
+        for name in ("decay", "threshold", "slope", "current_decay"):
+            if type(value := getattr(self, name)) not in (int, float, NoneType if name == "current_decay" else float):
                 object.__setattr__(self, name, float(value))  # a NumPy number, for example
         if type(self.max_spikes) is not int:
             raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
@@ -69,8 +73,11 @@ class NeuronSpec:
             raise ValueError(f"slope = {self.slope} must be a positive number")
         if self.max_spikes < 1:
             raise ValueError(f"max_spikes = {self.max_spikes} must be at least 1")
+        if self.current_decay is not None and not 0 < self.current_decay < 1:
+            raise ValueError(f"current_decay = {self.current_decay} must be above 0 and below 1")
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
-        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}")
+        synapse = "" if self.current_decay is None else f" {float(self.current_decay)!r}"
+        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}")
 
     def __hash__(self) -> int:
         return hash(self.text)  # a string remembers its hash, and the kernels look specs up at every call
@@ -78,8 +85,9 @@ class NeuronSpec:
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
         """The inverse of `text`."""
-        reset, detach, decay, threshold, surrogate, slope, most = text.split()
-        return cls(reset, detach == "1", float(decay), float(threshold), surrogate, float(slope), int(most))
+        reset, detach, decay, threshold, surrogate, slope, most, *synapse = text.split()
+        numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
+        return cls(reset, detach == "1", *numbers, *map(float, synapse))
 
     @property
     def subtracted(self) -> float:
@@ -99,7 +107,8 @@ class NeuronSpec:
         return f"{self.reset}({', '.join(different)})"
 
     def as_dict(self) -> dict:
-        return asdict(self)
+        """All fields but a synaptic current that is not there, so that ids from before it was known are the same."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 NEURONS = {

@@ -66,6 +66,8 @@ class Adapter(ABC):
     """Ways to spell the network; the first is the default."""
     linear_constructions: tuple[str, ...] = ()
     """Those of `constructions` that are about the linear layer in front of a neuron; refused for networks without one."""
+    synaptic_constructions: tuple[str, ...] = ()
+    """Those of `constructions` whose neurons can have a synaptic current, `current_decay` in their specification."""
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
@@ -136,6 +138,8 @@ class Adapter(ABC):
             return self._refuses_native(case, network)
         if (wrong := refused(case.loss, network)) or (case.optimizer and not network.parameters):
             return wrong or f"{case.optimizer} moves parameters, and this network has none"
+        if case.spec.current_decay is not None and case.construction not in self.synaptic_constructions:
+            return f"{self.name}'s neurons are offered without a synaptic current in construction {case.construction!r}"
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
@@ -148,6 +152,8 @@ class Adapter(ABC):
             reason = f"{self.name} is not offered here with neurons that hand out potentials"
         if reason is None and any(o["potentials"] and o["recurrent"] for o in options):
             reason = "a recurrent neuron that hands out potentials is not offered"
+        if reason is None and case.spec.current_decay is not None and any(o["recurrent"] for o in options):
+            reason = "a recurrent neuron with a synaptic current is not offered"
         return reason
 
     def _refuses_native(self, case: Case, network: Network) -> str | None:

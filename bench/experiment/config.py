@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
@@ -43,6 +43,7 @@ Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
     NeuronSpec | Native,
     BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str]),
+    PlainSerializer(lambda neuron: neuron.as_dict(), return_type=dict[str, Any]),
 ]
 
 
@@ -155,7 +156,7 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     try:
         experiment = Experiment.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(_message(path, error)) from None
+        raise ConfigError(_message(path, error, settings)) from None
     _check_excludes(path, experiment)
     _check_axes(path, experiment.grid)
     # Files of adapters are named relative to the config that names them.
@@ -181,20 +182,23 @@ def _apply(values: dict[str, Any], setting: str) -> None:
     values[last] = value
 
 
-def _message(path: Path, error: ValidationError) -> str:
-    """One sentence for the first of pydantic's errors."""
+def _message(path: Path, error: ValidationError, settings: Sequence[str] = ()) -> str:
+    """One sentence for the first of pydantic's errors: of the file, or of the setting that gave the key."""
     first = error.errors()[0]
     place = [part for part in first["loc"] if not str(part).startswith(("function-", "list[", "constrained"))]
     key = ".".join(str(p) for p in place if not isinstance(p, int))
-    value, kind = first["input"], first["type"]
+    set_by = next((s for s in settings if f"{key}.".startswith(f"{s.partition('=')[0].strip()}.")), None)
+    where_from, value, kind = f"--set {set_by}" if set_by else path, first["input"], first["type"]
     if kind == "extra_forbidden":
         tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container}
         known = tables.get(str(place[0]) if len(place) > 1 else "", Experiment).model_fields
         where = f"[{place[0]}]" if len(place) > 1 else "the top level"
-        return f"{path}: {key}: unknown key{nearest(str(place[-1]), known)} ({where} has {', '.join(known)})"
+        home = next((name for name, table in tables.items() if len(place) == 1 and key in table.model_fields), None)
+        meant = f"; did you mean '{home}.{key}'?" if home else nearest(str(place[-1]), known)
+        return f"{where_from}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
     if kind == "missing":
-        return f"{path}: {key}: is missing"
-    return f"{path}: {key} = {shown(value)}: {wanted(dict(first))}"
+        return f"{where_from}: {key}: is missing"
+    return f"{where_from}: {key} = {shown(value)}: {wanted(dict(first))}"
 
 
 def _check_excludes(path: Path, experiment: Experiment) -> None:

@@ -45,6 +45,10 @@ NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATI
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
+OPTIONAL = "current_decay"
+"""A field that is a number, where it is there at all."""
+
+
 def parse_neuron(value: Any) -> NeuronSpec | Native:
     """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
     if isinstance(value, NeuronSpec | Native):
@@ -58,7 +62,7 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         raise ValueError("must be the name of a neuron or a table of its fields")
     if value == NATIVE.as_dict():  # as a result folder keeps it
         return NATIVE
-    kinds: dict[str, Any] = {field.name: field.type for field in fields(NeuronSpec)}
+    kinds: dict[str, Any] = {field.name: float if field.name == OPTIONAL else field.type for field in fields(NeuronSpec)}
     for key, item in value.items():
         if key not in kinds:
             raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")

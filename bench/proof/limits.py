@@ -35,11 +35,12 @@ def limits(precision: str, spec: NeuronSpec, inputs: int, summed_over: int, time
     """Limits for a neuron with `inputs` inputs, gradients summed over `summed_over` values that pass `neurons` neurons.
 
     Rounding grows with the root of the number of summed products and with the membrane's memory, which is 2.9 at the canonical
-    decay. In short formats the rounding of every neuron above enters a gradient: 0.018 behind one and 0.042 behind two were seen
-    of right networks in bf16.
+    decay, times that of a synaptic current. In short formats the rounding of every neuron above enters a gradient: 0.018 behind
+    one and 0.042 behind two were seen of right networks in bf16.
     """
     steps = time_steps if spec.decay == 1 else min(time_steps, 1 / (1 - spec.decay**2))
-    memory = max(1.0, sqrt(steps) / 2.9)
+    synapse = 1.0 if spec.current_decay is None else sqrt(min(time_steps, 1 / (1 - spec.current_decay**2)))
+    memory = max(1.0, sqrt(steps) / 2.9) * synapse
     distance = 1e-5 * spec.threshold * max(1.0, sqrt(inputs / 512)) * memory
     gradient = 1e-5 * max(1.0, sqrt(summed_over / 16384)) * memory
     more = sqrt(neurons)

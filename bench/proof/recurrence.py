@@ -40,6 +40,25 @@ def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:
     return np.where(from_threshold(spec, v) <= within, other, fires(spec, v))
 
 
+def synaptic(spec: NeuronSpec, currents: np.ndarray) -> np.ndarray:
+    """The synaptic current i (T, …) of a neuron's currents, from rest; these themselves where it has no synapse. Of a gradient by
+    i, reversed in time, it is the gradient by the currents, likewise reversed."""
+    if spec.current_decay is None:
+        return currents
+    i = currents.copy()
+    for t in range(1, len(i)):
+        i[t] += spec.current_decay * i[t - 1]
+    return i
+
+
+def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
+    """The currents (T, …) whose synaptic current is i."""
+    currents = i.copy()
+    if spec.current_decay is not None:
+        currents[1:] -= spec.current_decay * i[:-1]
+    return currents
+
+
 def run(
     spec: NeuronSpec,
     currents: np.ndarray,
@@ -50,6 +69,7 @@ def run(
     """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …). With
     `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
     `contrary`: decisions no further than this from a threshold go the other way."""
+    currents = synaptic(spec, currents)
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after = np.zeros_like(currents[0])
     for t, current in enumerate(currents):
@@ -110,4 +130,4 @@ def run_backward(
         if by_potentials:
             gradient[t] += upstream[t]
         carried = spec.decay * gradient[t]
-    return gradient
+    return synaptic(spec, gradient[::-1])[::-1]

@@ -215,11 +215,12 @@ def _verdict(entry: Entry) -> str:
 
 
 LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
-"""Fields of a case whose columns stand last."""
+NEURON = [field.name for field in fields(NeuronSpec)]
+"""Fields of a case whose columns stand last; likewise the last field of a neuron."""
 
 METRICS: tuple[Metric, ...] = (
     *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST))),
-    *(_neuron_metric(field.name) for field in fields(NeuronSpec)),
+    *map(_neuron_metric, NEURON[:-1]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
     Metric("rank_low", _standing("best"), "count", "#", HINTS["rank_low"], f"{EVERY} {SUMMARY}", 0, lambda e: rank_of(e.row)),
@@ -261,7 +262,6 @@ METRICS: tuple[Metric, ...] = (
     _fact("recompiles"),
     _part("first_call"),
     _fact("output_dtype", "", "output", "proof", 550),
-    # Unknown where nobody can see it, as in what a compiler made.
     _fact("state_dtype", "", "state", "proof", 551),
     # The kernel that ran, where a framework chooses between several.
     _fact("backend"),
@@ -295,5 +295,6 @@ METRICS: tuple[Metric, ...] = (
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
+    _neuron_metric(NEURON[-1]),
 )
 """In the order of results.csv, which people's scripts read."""

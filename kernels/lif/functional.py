@@ -1,5 +1,6 @@
 """`lif`: the fused neuron as a function."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,7 +40,8 @@ def lif(
 
     currents      float32, float16 or bfloat16, any strides; arithmetic is float32. (float64 runs in the reference only.)
     state         float32 (B, …): the potential after the reset of the previous step; None: zeros. A sequence run in
-                  pieces, each from the state that the previous piece returned, gives the same bits as one run.
+                  pieces, each from the state that the previous piece returned, gives the same bits as one run. With a
+                  synaptic current (2, B, …): that current, and the potential.
     scale, shift  (C,) along `channel_dim`: the neuron's current is scale·x + shift. Pass a Linear's bias as `shift`: its
                   gradient is then summed in the same pass.
     spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' type), torch.uint8, or "bits": uint8
@@ -63,8 +65,13 @@ def lif(
         (torch.Size([100, 16, 512]), torch.Size([16, 512]))
         >>> spikes.mean().backward()
     """
+    spec = spec or _DEFAULT
+    if isinstance(spec, NeuronSpec) and spec.current_decay is not None:
+        return _behind_synapse(
+            currents, spec, state, spikes_dtype, trace, backend, scale=scale, shift=shift, channel_dim=channel_dim
+        )
     tensors = (currents, state, scale, shift)
-    request = request_of(tensors, spec or _DEFAULT, channel_dim, spikes_dtype, trace, backend)
+    request = request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend)
     if autograd.suffices(tensors):
         options = cached_options(request)
         out = LIFOutput(*autograd.Neuron.apply(*tensors, options))
@@ -77,6 +84,21 @@ def lif(
     return out
 
 
+def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scaled) -> LIFOutput:
+    """The neuron on its synaptic current, which is the potential of another neuron that never fires; it is kept in the currents'
+    type. The gradient goes back through both."""
+    if state is not None and state.shape[:1] != (2,):
+        raise ValueError(f"state must be synaptic current and potential, (2, B, …), not {tuple(state.shape)}")
+    i, v = (None, None) if state is None else state.unbind(0)
+    synapse = NeuronSpec("none", decay=spec.current_decay, threshold=NEVER)
+    _, i_after, filtered = lif(currents, synapse, state=i, spikes_dtype=torch.uint8, trace=True, backend=backend, **scaled)
+    neuron = replace(spec, current_decay=None)
+    spikes, v_after, potentials = lif(filtered, neuron, state=v, spikes_dtype=spikes_dtype, trace=trace, backend=backend)
+    return LIFOutput(spikes, torch.stack([i_after, v_after]), potentials)
+
+
+NEVER = 1e38
+"""A threshold that no current reaches."""
 _DEFAULT = NeuronSpec()
 
 
@@ -114,6 +136,8 @@ def _check(spec, channel_dim, currents, state, scale, shift):
         raise TypeError(f"currents must be float32, float16, bfloat16 or float64, not {dtype}")
     if not isinstance(spec, NeuronSpec):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
+    if spec.current_decay is not None:
+        raise ValueError("a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF")
     for label, given in (("state", state), ("scale", scale), ("shift", shift)):
         if given is not None and given[2] != device:
             raise ValueError(f"{label} is on {given[2]}, the currents are on {device}")

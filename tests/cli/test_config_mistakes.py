@@ -12,6 +12,12 @@ MISTAKES = {
         ["grid.framework = 'norse:egaer'", "did you mean 'eager'"],
     ),
     "not TOML": ("[", [], ["is not TOML"]),
+    "a key of --set": (
+        'name = "a"',
+        ["--set", "neurons=[9]"],
+        ["--set neurons=[9]: neurons: unknown key; did you mean 'grid.neurons'"],
+    ),
+    "a value of --set": ('name = "a"', ["--set", "grid.neurons=[0]"], ["--set grid.neurons=[0]: grid.neurons = 0: must be"]),
     "wrong --set": ('name = "a"', ["--set", "grid.neurons"], ["--set grid.neurons", "must look like"]),
     "wrong --only": ('name = "a"', ["--only", "framwork=norse"], ["--only framwork=norse", "did you mean 'framework'"]),
     "empty --only": ('name = "a"', ["--only", "framework=tosch"], ["no case left", "framework = tosch", "did you mean 'torch'"]),

@@ -1,9 +1,11 @@
 """Native neurons from the command line: measured in a table of their own beside ranked ones, a wrong one named."""
 
+from dataclasses import fields
+
 from support.pages import whole_page
 from support.paths import WRONG
 
-from snnbench.kernels.spec import NEURONS
+from snnbench.kernels.spec import NeuronSpec
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.table import Table
@@ -23,7 +25,7 @@ def test_a_run_measures_natives_and_ranks_none(snnbench):
     assert 0.02 <= float(row["firing_rate"]) <= 1 and float(row["input_scale"]) == 1
     assert (row["proved"], row["grad_error"], row["wrong_decisions"], row["spike_mismatch"]) == ("", "", "", "")
     assert {key: value for key, value in row.items() if key.startswith("neuron_")} == dict.fromkeys(
-        (f"neuron_{name}" for name in NEURONS["soft"].as_dict()), ""
+        (f"neuron_{field.name}" for field in fields(NeuronSpec)), ""
     )
     assert all(float(row[f"{phase}_s"]) > 0 for phase in ("forward", "backward", "step", "inference"))
     assert int(row["peak_memory_bytes"]) > 0

@@ -95,7 +95,19 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
     natives = [*TABLE["natives"], *TABLE["natives_without_fault"]]
     in_processes = [*TABLE["malice"], *TABLE["rewrites_records"]]
-    table = [*FAULTS, *SOFT, *NINE_ITEMS, *STACKS, *NETWORKS, *STEPS, *TIMED, *natives, *TABLE["right"], *in_processes]
+    table = [
+        *FAULTS,
+        *SOFT,
+        *NINE_ITEMS,
+        *STACKS,
+        *NETWORKS,
+        *STEPS,
+        *TABLE["synapses"],
+        *TIMED,
+        *natives,
+        *TABLE["right"],
+        *in_processes,
+    ]
     assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 

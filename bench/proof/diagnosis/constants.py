@@ -8,6 +8,7 @@ import numpy as np
 
 from snnbench.kernels.spec import SURROGATES
 
+from ..recurrence import before_synapse
 from .hypotheses import Backward, Evidence, Hypothesis
 
 
@@ -56,8 +57,9 @@ def _subtracting(e: Evidence, p: float) -> Hypothesis:
     right = e.spec.subtracted
     if not e.spec.reset.startswith("soft"):
         return e.right
-    currents = e.right.currents.copy()
-    currents[1:] += e.spec.decay * (right - p) * e.right.spikes[:-1]
+    added = np.zeros_like(e.right.currents)
+    added[1:] = e.spec.decay * (right - p) * e.right.spikes[:-1]
+    currents = e.right.currents + before_synapse(e.spec, added)
     return e.suppose(currents=currents, backward=Backward(through_reset=p / right))
 
 
@@ -84,6 +86,16 @@ CONSTANTS = [
     Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
     *(_mixing(text, axis, matrix, remaining) for remaining in (1, 0) for text, axis, matrix in MIXED),
 ]
+
+SYNAPTIC = _spec_field(
+    "the decay of the synaptic current is about {p}, not {right}", "current_decay", (0.9, 0.7, 0.5, 0.3, 0.1), 1e-3, 0.999
+)
+
+
+def constants_of(e: Evidence) -> list[Constant]:
+    """The faults of one number that the right neuron may have."""
+    return CONSTANTS if e.spec.current_decay is None else [SYNAPTIC, *CONSTANTS]
+
 
 SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))
 

@@ -22,7 +22,7 @@ from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, is_chain, places
 from ..recurrence import from_threshold, run, spec_of
 from .arrays import of_arrays
-from .constants import CONSTANTS
+from .constants import constants_of
 from .fitting import fit_decisions, misfit_of, shortest, wrong_decisions
 from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, worded
 from .hypotheses import Evidence, Hypothesis, anywhere, linear, other_items, reordered, roundings, structures
@@ -197,7 +197,7 @@ def _of_decisions(e: Evidence) -> str | None:
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
-    constants = CONSTANTS if many or not e.gradients else []  # which would have shown in the gradients
+    constants = constants_of(e) if many or not e.gradients else []  # which would have shown in the gradients
     fits = [(fit, constant) for constant in constants if (fit := fit_decisions(e, constant)) is not None]
     fits = [(fit, c) for fit, c in fits if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
     if fits:

@@ -4,7 +4,7 @@ import numpy as np
 
 from .arrays import scaled_alike
 from .backward import BACKWARD_CONSTANTS, backward_faults, cut_off, of_calls
-from .constants import CONSTANTS, Constant, slopes
+from .constants import Constant, constants_of, slopes
 from .fitting import fit_gradients, gradients_of, misfit_of, misfits
 from .hypotheses import ROUNDINGS, Evidence, attachments, roundings
 
@@ -32,7 +32,7 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
             tried += of_calls(e, right)
         slope, *others = slopes(e)
         backward = BACKWARD_CONSTANTS if forward_right and not scaled_alike(e, right) else ()
-        for constants in ((), (slope, *CONSTANTS), backward, others):
+        for constants in ((), (slope, *constants_of(e)), backward, others):
             fits = [(*fit_gradients(e, constant), constant) for constant in constants]
             tried += [(misfit, worded(e, constant, p, misfit)) for misfit, p, constant in fits]
             misfit, text = first_best(tried)

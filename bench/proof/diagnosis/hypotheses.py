@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.kernels.spec import RESETS, NeuronSpec
 
 from ..limits import Limits
-from ..recurrence import after_reset, run
+from ..recurrence import after_reset, before_synapse, run, synaptic
 from ..rounding import round_to
 
 MANY = 2**20
@@ -71,9 +71,9 @@ class Evidence:
 
     def started(self, after: np.ndarray | float) -> Hypothesis:
         """The neuron whose potential after the (missing) step −1 is `after`."""
-        currents = self.right.currents.copy()
-        currents[0] += self.spec.decay * after
-        return self.suppose(currents=currents)
+        added = np.zeros_like(self.right.currents)
+        added[0] = self.spec.decay * after
+        return self.suppose(currents=self.right.currents + before_synapse(self.spec, added))
 
     def previous(self) -> np.ndarray:
         """The potential (B, N) after the last step of a call on the other input."""
@@ -100,6 +100,12 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         # `hard-straight` differs from `hard` in the gradient only.
         if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
             yield f"resets like `{reset}`, not `{spec.reset}`", e.respecified(reset=reset)
+    if spec.current_decay is not None:
+        yield "has no synaptic current: currents act for one step", e.respecified(current_decay=None)
+        yield "a spike clears the synaptic current too", e.suppose(currents=_cleared(e))
+        if spec.decay < 1:
+            swapped = e.respecified(decay=spec.current_decay, current_decay=spec.decay)
+            yield "the decays of potential and synaptic current are swapped", swapped
     if spec.max_spikes > 1:
         yield "fires at most one spike a step", e.respecified(max_spikes=1)
         yield f"fires more than {spec.max_spikes} spikes a step", e.respecified(max_spikes=MANY)
@@ -107,6 +113,14 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         yield "fires several spikes a step", e.respecified(max_spikes=MANY)
         if spec.reset.startswith("soft"):
             yield "fires several spikes a step inside and hands out one (clipped)", _clipped(e)
+
+
+def _cleared(e: Evidence) -> np.ndarray:
+    """The currents with which the right neuron has a synaptic current that starts anew behind every spike."""
+    i, kept = e.right.currents.copy(), e.spec.current_decay or 0.0
+    for t in range(1, len(i)):
+        i[t] += kept * np.where(e.right.spikes[t - 1] > 0, 0.0, i[t - 1])
+    return before_synapse(e.spec, i)
 
 
 def _clipped(e: Evidence) -> Hypothesis:
@@ -126,7 +140,7 @@ def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """The currents with which the right neuron has the potentials v on the framework's spikes."""
     currents = v.copy()
     currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes)[:-1]
-    return currents
+    return before_synapse(e.spec, currents)
 
 
 def other_items(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
@@ -173,6 +187,9 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
     yield f"the reset is {now} where it should be {should}", e.respecified(detach_reset=not detached)
+    if e.spec.current_decay is not None:
+        plain = Backward(spec=replace(e.spec, current_decay=None))
+        yield "the gradient does not go back through the synaptic current", e.suppose(backward=plain)
     for reset in ("hard", "hard-straight"):
         if e.spec.reset.startswith("hard") and reset != e.spec.reset:
             yield f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`", e.respecified(reset=reset)
@@ -214,7 +231,7 @@ def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
 def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.ndarray:
     """The currents that give the right neuron the potentials of a loop that rounds after every operation."""
     v, after = np.empty_like(currents), np.zeros_like(currents[0])
-    for t, current in enumerate(currents):
+    for t, current in enumerate(synaptic(e.spec, currents)):
         v[t] = rounded(rounded(e.spec.decay * after) + rounded(current))
         after = rounded(after_reset(e.spec, v[t], e.right.spikes[t]))
     return currents_for(e, v)

@@ -191,6 +191,8 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
     attached = "attached" if spec.detach_reset else "detached"
     yield f"has its reset {attached} in the backward", by(detach_reset=not spec.detach_reset)
     yield "lets no gradient pass from step to step", by(decay=NO_MEMORY)
+    if spec.current_decay is not None:
+        yield "lets no gradient pass its synaptic current", by(current_decay=None)
     for surrogate in SURROGATES:
         if surrogate != spec.surrogate:
             yield f"has the surrogate {surrogate}, not {spec.surrogate}", by(surrogate=surrogate)

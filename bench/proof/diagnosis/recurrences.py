@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ..recurrence import after_reset
+from ..recurrence import after_reset, synaptic
 from .hypotheses import Evidence, Hypothesis, currents_for
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -53,7 +53,7 @@ def _traced(
     so much `above`: then one on the threshold fires, and is not left out as too near to tell."""
     resets = e.right.spikes if resets is None else resets
     v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
-    for t, current in enumerate(e.right.currents):
+    for t, current in enumerate(synaptic(e.spec, e.right.currents)):
         v[t] = before(e.spec.decay * rest + current)
         rest = after(after_reset(e.spec, v[t], resets[t]))
     return e.suppose(currents=currents_for(e, v + above))

@@ -88,6 +88,7 @@ OTHER_NEURON = {
     "surrogate": "atan",
     "slope": 2.0,
     "max_spikes": 2,
+    "current_decay": 0.5,
 }
 
 

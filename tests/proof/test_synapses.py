@@ -1,0 +1,95 @@
+"""Neurons with a synaptic current: those of frameworks are proved, wrong ones named, and who has none says so."""
+
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import WRONG
+from support.proofs import proof_of, refusal_of
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import Case
+from snnbench.kernels.spec import NeuronSpec
+from snnbench.proof.recurrence import before_synapse, run, run_backward, synaptic
+
+SOFT, HARD = NeuronSpec("soft", current_decay=0.5), NeuronSpec("hard", detach_reset=True, decay=0.5, current_decay=0.5)
+ATTACHED = NeuronSpec("hard", decay=0.5, current_decay=0.75)
+FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["synapses"]
+CASE = Case("any", neurons=130, time_steps=40, batch=4)
+
+PROVED = [
+    *(
+        (name, spec)
+        for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference", "snntorch")
+        for spec in (SOFT, HARD)
+    ),
+    *((name, spec) for name in ("spikingjelly", "spikingjelly:stepwise") for spec in (SOFT, HARD)),
+    *((name, SOFT) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise", "spyx:cuba-lif")),
+    *((name, ATTACHED) for name in ("torch", "jax", "fused", "norse:lif", "spikingjelly")),
+    *(
+        (name, NeuronSpec("soft", current_decay=0.8))
+        for name in ("torch", "jax", "fused", "snntorch", "spikingjelly", "spyx:cuba-lif")
+    ),
+    *((name, HARD) for name in ("sinabs",)),
+]
+
+
+def case_of(name, spec, **changes):
+    framework, _, construction = name.partition(":")
+    return replace(CASE, framework=framework, construction=construction or "default", neuron=spec, **changes)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
+def test_those_of_frameworks_are_proved(name, spec):
+    case = case_of(name, spec)
+    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["torch", "fused", "jax", "snntorch"])
+def test_behind_convolutions_and_norms_too(name):
+    sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
+    case = case_of(name, SOFT, workload="cifar-small", **{**sizes, "time_steps": 6, "batch": 3})
+    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_one_is_named(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    proof = proof_of(adapter, case_of(adapter.name, replace(SOFT, decay=0.9)))
+    assert not proof.passed
+    assert FAULTS[fault] in proof.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "words"),
+    [
+        ("snntorch:state-leaky", NeuronSpec("none", current_decay=0.5), "offered without a synaptic current"),
+        ("rockpool", SOFT, "offered without a synaptic current"),
+        ("spyx", SOFT, "offered without a synaptic current in construction 'default'"),
+        ("spyx:cuba-lif", NeuronSpec("soft"), "always has a synaptic current"),
+        ("sinabs", NeuronSpec("soft", current_decay=0.8), "only a power of two can be undone exactly"),
+    ],
+)
+def test_who_has_none_says_so(name, spec, words):
+    case = case_of(name, spec)
+    assert words in refusal_of(registry.load(registry.BUILT_IN[case.framework]), case)
+
+
+@given(st.integers(1, 9), st.floats(0.05, 0.95), st.integers(0, 1000))
+def test_the_oracle_filters_and_its_gradient_is_the_transpose(steps, decay, seed):
+    spec = NeuronSpec("none", decay=0.7, threshold=1e6, surrogate="straight-through", current_decay=decay)
+    random = np.random.default_rng(seed)
+    x, upstream = random.standard_normal((2, steps, 2, 3))
+    assert np.allclose(before_synapse(spec, synaptic(spec, x)), x)
+    v, spikes = run(spec, x)
+    response = np.array([sum(0.7 ** (age - k) * decay**k for k in range(age + 1)) for age in range(steps)])
+    assert np.allclose(v[-1], np.tensordot(response[::-1], x, axes=1))
+    gradient = run_backward(spec, v, spikes, upstream)
+    assert np.vdot(gradient, x) == pytest.approx(np.vdot(upstream, v))
