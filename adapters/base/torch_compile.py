@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -20,6 +20,9 @@ from .time_loop import State, TimeLoop
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
 LONGEST_WHOLE, CHUNK = 50, 20
 """Time steps up to which a network is compiled in one piece, and the length of the chunks above: loops are unrolled, and
 hundreds of steps in one piece take minutes."""
@@ -34,7 +37,7 @@ COMPILE_ID = re.compile(r"(\d+)/(\d+)")
 class CompiledProgram(TorchProgram):
     """A network compiled whole up to T = 50. Above, time loops that can be cut are compiled in chunks of 20 steps, and what
     stands between them by itself, linear layers in front of a loop not at all; a network without such a loop is compiled whole,
-    however long it is."""
+    however long it is. The loss is compiled, and so is the optimizer's step."""
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
@@ -43,7 +46,12 @@ class CompiledProgram(TorchProgram):
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         set_up(self.device)
         self.compiling = DynamoClock()
-        self.compiled = compiled(self.network, case.time_steps, COMPILE_MODES[case.mode])
+        mode = COMPILE_MODES[case.mode]
+        self.compiled = compiled(self.network, case.time_steps, mode)
+        if (loss := self.trainer.loss) is not None:
+            self.trainer.loss = torch.compile(lambda output, labels: loss(output, labels), dynamic=False, mode=mode)
+        if (optimizer := self.trainer.optimizer) is not None:
+            self.trainer.update = in_one(optimizer, mode)
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the output. A forward always computes all borders: another set would be compiled again."""
@@ -58,6 +66,10 @@ class CompiledProgram(TorchProgram):
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         with self.compiling:
             return super().backward(result, upstream)
+
+    def optimize(self, result: TorchResult) -> TorchResult:
+        with self.compiling:
+            return super().optimize(result)
 
     def compile_facts(self) -> dict[str, Any]:
         seconds = self.compiling.seconds + (self.adapter.compile_seconds() or 0.0)
@@ -82,6 +94,13 @@ def compiled(network: TorchNetwork, time_steps: int, mode: str) -> Callable[...,
         if not loops:
             part.forward = Pieces(part.forward, mode)
     return network.forward
+
+
+def in_one(optimizer: "Optimizer", mode: str) -> Callable[[], object]:
+    """An optimizer's step, all parameters together, compiled from the second call on: the first one makes the states. Torch
+    itself breaks the graph where an optimizer begins."""
+    together = torch.compile(lambda: optimizer.step(), dynamic=False, mode=mode)
+    return lambda: together() if optimizer.state else optimizer.step()
 
 
 def time_loops(module: torch.nn.Module) -> list[TimeLoop]:

@@ -19,6 +19,7 @@ from .options import Adapters, Json
 def adapters(
     names: Annotated[list[str] | None, typer.Argument(help="Of these, every variant.", show_default=False)] = None,
     adapter: Adapters = [],
+    ready: Annotated[bool, typer.Option("--ready", help="Only variants that can be run here.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
@@ -27,8 +28,10 @@ def adapters(
     for name in names or ():
         if name not in inventory.adapters:
             raise ConfigError(f"no adapter {name!r}{nearest(name, inventory.adapters)}")
-    shown = [info for info in inventory.adapters.values() if not names or info.name in names]
-    listed = [variant for variant in variants.survey_variants(inventory) if not names or variant.framework in names]
+    known_variants = variants.survey_variants(inventory)
+    listed = [one for one in known_variants if (not names or one.framework in names) and not (ready and one.lacks)]
+    left = {one.framework for one in listed} if ready else {*names} if names else {*inventory.adapters}
+    shown = [info for info in inventory.adapters.values() if info.name in left]
     if as_json:
         here = {"environment": inventory.default.name, "devices": inventory.default.devices}
         known = [info.as_dict() for info in shown]
@@ -40,7 +43,7 @@ def adapters(
         console.print(text, soft_wrap=True)  # one line each, however long: for grep
 
     if not names:
-        width = max(len(info.name) for info in shown)
+        width = max((len(info.name) for info in shown), default=0)
         for info in shown:
             counts = f"{_count(info.constructions, 'construction')}, {_count(info.modes, 'mode')}"
             lacks = {variant.lacks: None for variant in listed if variant.framework == info.name}
@@ -61,8 +64,8 @@ def adapters(
         for neurons, reason in _refusals(mine):
             line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
         line("")
-    ready = sum(variant.lacks is None for variant in listed)
-    line(f"{len(listed)} variants, {ready} of them ready. A variant is a construction and a mode.")
+    able = sum(variant.lacks is None for variant in listed)
+    line(f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode.")
 
 
 def _count(things: Sequence[str], of: str) -> str:

@@ -24,10 +24,10 @@ VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False),
+        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
     ] = None,
     neuron: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(NEURONS)} [default: all of these] or native.", show_default=False)
+        list[str] | None, typer.Option(help=f"{', '.join(NEURONS)} or native.", show_default="all but native")
     ] = None,
     device: Device = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],

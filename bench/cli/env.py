@@ -78,7 +78,7 @@ def _create(own: Environment) -> None:
 
 
 @env.command()
-def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments [default: all].")] = None) -> None:
+def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments.", show_default="all")] = None) -> None:
     """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
     failed, console = False, output()
     for own in [named(name) for name in names] if names else known().values():

@@ -12,7 +12,7 @@ from ..workloads import WORKLOADS
 from .console import messages
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
-Out = Annotated[Path | None, typer.Option(help="Where results go [default: results/local/NAME].", show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="Where results go.", show_default="results/local/NAME")]
 Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]
 Adapters = Annotated[list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")]

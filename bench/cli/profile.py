@@ -24,7 +24,7 @@ from .options import Adapters, Device, Image, InputKind, Json, Norm, Size, Width
 def profile(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Frameworks, also variants like torch:compile [default: all installed].", show_default=False),
+        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
     ] = None,
     neuron: Annotated[str, typer.Option(help="soft, hard, none, …, or '{reset = \"hard\", decay = 0.5}'.")] = "soft",
     device: Device = "cpu",

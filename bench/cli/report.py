@@ -33,14 +33,14 @@ TEXTS = {Format.MARKDOWN: markdown_text, Format.COVERAGE: matrix_text, Format.CS
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
-    out: Annotated[Path | None, typer.Option(help="Where to write [default: the first folder].", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the first folder")] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
     published: Annotated[
         Path | None,
         typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
     ] = None,
     baseline: Annotated[
-        str, typer.Option(help="Framework that the figures compare times with [default: the fastest].", show_default=False)
+        str, typer.Option(help="Framework that the figures compare times with.", show_default="the fastest")
     ] = "",
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.

@@ -43,6 +43,6 @@ def run(
     print_tables(results.table.of_groups_with(asked), console)
     console.print(f"[bold]report[/] {folder.page}   [bold]table[/] {folder.table}", soft_wrap=True)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
-        say("interrupted")
+        say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))

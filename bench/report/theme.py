@@ -26,10 +26,18 @@ RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
+OWN = ("fused", "jax", "torch", "snntorch", "norse", "spikingjelly", "sinabs", "spyx", "rockpool", "rockpool-jax", "bindsnet")
+"""Frameworks with a colour and a shape of their own, the same in every report: as many as there are colours."""
+
+
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
-    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures."""
+    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures. A framework's default
+    has those of the framework, another variant the next that no variant has: up to eleven, no two have one colour."""
     cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
-    return {name: {look: cycle[i % len(cycle)] for look, cycle in cycles.items()} for i, name in enumerate(variants)}
+    places = {name: OWN.index(name) for name in variants if name in OWN}
+    free = (place for place in range(len(SHAPES) * len(OWN)) if place not in {*places.values()})
+    places |= {name: next(free) for name in variants if name not in places}
+    return {name: {look: cycle[places[name] % len(cycle)] for look, cycle in cycles.items()} for name in variants}
 
 
 def named(theme: str) -> dict[str, Any]:

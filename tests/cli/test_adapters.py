@@ -102,6 +102,11 @@ def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     assert lines["import-raises"].endswith("RuntimeError: this framework wants another NumPy")
 
 
+def test_only_those_that_can_be_run(snnbench_module):
+    ended = snnbench_module("adapters", "snntorch", "snntorch-ipu", "--ready")
+    assert "snntorch:lapicque" in ended.stdout and "slstm" not in ended.stdout and "snntorch-ipu" not in ended.stdout
+
+
 def test_a_named_framework_has_one_line_for_each_variant(snnbench_module):
     ended = snnbench_module("adapters", "norse", "snntorch-ipu")
     lines = [line.split() for line in ended.stdout.splitlines()]

@@ -17,6 +17,11 @@ SHOWN = {
         0,
         "same network",
     ),
+    "profile": (
+        ["profile", "torch", "--neurons", "9", "--image", "5", "--time-steps", "3", "--json", "--out", "traces"],
+        0,
+        "linear",
+    ),
     "adapters": (["adapters", "--json"], 0, '"variants"'),
     "doctor": (["doctor", "--json"], 0, '"machine"'),
     "report": (["report", "out"], 0, "numpy"),

@@ -1,14 +1,17 @@
 """The verbs that measure nothing: one JSON document where it is asked for, one sentence for a mistake, help for a newcomer."""
 
 import json
+import re
 
 import pytest
+from typer.main import get_command
 
 from snnbench import __version__
 from snnbench.cli import doctor
+from snnbench.cli.app import app
 
 NUMPY = "numpy_network.py:NumpyNetwork"
-VERBS = ["env", "run", "plan", "check", "adapters", "doctor", "report", "init"]
+VERBS = ["env", "run", "plan", "check", "profile", "adapters", "doctor", "report", "merge", "compare", "init"]
 
 
 def document(ended):
@@ -102,6 +105,19 @@ def test_every_verb_has_help(snnbench, verb):
     ended = snnbench(verb, "--help")
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert "Usage: snnbench" in ended.stdout
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "env create", "env doctor"])
+def test_no_word_of_a_help_text_is_lost(snnbench, verb):
+    """Brackets would be taken for markup, and what stands in them left out."""
+    shown = re.sub(r"[\s│`]+", "", snnbench(*verb.split(), "--help").stdout)
+    command = get_command(app)
+    for word in verb.split():
+        command = command.commands[word]
+    for each in command.params:
+        default = each.show_default if isinstance(each.show_default, str) else ""
+        for text in (each.help or "", default):
+            assert re.sub(r"[\s`]+", "", text) in shown, (each.name, text)
 
 
 def test_help_and_version(snnbench):

@@ -131,7 +131,7 @@ def test_interrupted_a_run_reports_what_it_has(snnbench, held, sent):
     process.send_signal(sent)
     ended = snnbench.end(process)
     assert ended.exit_code == 130
-    assert ended.stderr.splitlines()[-1] == "snnbench: interrupted"
+    assert ended.stderr.splitlines()[-1].startswith("snnbench: interrupted; what is finished is kept")
     assert "Traceback" not in ended.stderr
     assert psutil.wait_procs(workers, timeout=10)[1] == []
     (record,) = ended.records

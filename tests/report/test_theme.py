@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnbench.report.theme import DASHES, INKS, PALETTES, SHAPES, looks, styles
+from snnbench.report.theme import DASHES, INKS, OWN, PALETTES, SHAPES, looks, styles
 
 
 def test_colour_shape_and_dashes_keep_fifty_variants_apart():
@@ -12,6 +12,14 @@ def test_colour_shape_and_dashes_keep_fifty_variants_apart():
         assert len({(s[theme], s["shape"]) for s in known.values()}) == 50
     assert len(set(map(len, (PALETTES["light"], SHAPES, DASHES)))) == 3
     assert looks(["v3"], known, "dark")["colours"] == [PALETTES["dark"][3]]
+
+
+def test_a_framework_looks_the_same_in_every_report_and_like_no_other():
+    one, other = styles(["jax", "norse", "torch"]), styles(["fused", "mine", "norse", "snntorch", "torch", "torch:vanilla"])
+    assert one["torch"] == other["torch"] and one["norse"] == other["norse"]
+    for theme in PALETTES:
+        assert len({look[theme] for look in other.values()}) == len(other)
+    assert len(OWN) == len(PALETTES["light"]) == len(PALETTES["dark"])
 
 
 SEEN_AS = {

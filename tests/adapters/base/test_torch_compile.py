@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 from support.expected import HERE, adapter_of, case_of
-from support.networks import network_of
-from support.proofs import judged, refusal_of
+from support.networks import WIDEST, network_of
+from support.proofs import judged, loaded, refusal_of
 
 from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base import torch_adapter, torch_compile
@@ -14,6 +14,8 @@ from snnbench.adapters.base.modes import COMPILE_MODES
 from snnbench.adapters.base.torch_compile import CHUNK, LONGEST_WHOLE
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.kernels.spec import NEURONS
+from snnbench.proof.limits import limits_of
+from snnbench.proof.steps import judge_steps
 from snnbench.proof.time_axis import time_axis
 
 pytestmark = pytest.mark.usefixtures("compiler_caches")
@@ -67,6 +69,17 @@ def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
     assert np.array_equal(spikes, whole)
     for gradient, wanted in zip(gradients, expected, strict=True):
         assert np.allclose(gradient, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float64(traced_only, optimizer):
+    sizes = {"neurons": 13, "image": 5, "classes": 7, "layers": None, "bias": None, "time_steps": 3, "batch": 4}
+    case = Case("torch", mode="compile", workload="mnist-mlp", neuron=WIDEST, loss="cross-entropy", optimizer=optimizer, **sizes)
+    program, problem = loaded(TorchLoop(), case)
+    verdict = judge_steps(program, problem, limits_of(case, network_of(case)))
+    assert verdict.passed, verdict.findings
+    assert program.compile_facts()["compile_s"] > 0
 
 
 @pytest.mark.parametrize("neuron", NEURONS)

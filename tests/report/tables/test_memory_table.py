@@ -1,4 +1,4 @@
-"""The README's table of memory: the leanest first, nothing that was not proved, and the ratio that the figures give."""
+"""The table of memory in docs/kernels.md: the leanest first, nothing that was not proved, and the ratio that the figures give."""
 
 from support.memory_table import memory_text
 from support.synthetic import record, unmeasured

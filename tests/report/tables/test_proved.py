@@ -1,4 +1,4 @@
-"""The README's table of what is proved: nothing missing, nothing claimed that no record shows."""
+"""The table of docs/coverage.md: nothing missing, nothing claimed that no record shows."""
 
 import json
 
