@@ -27,14 +27,14 @@ $(VENV)/.kernels: constraints-kernels.txt $(VENV)/.ready
 quickstart: setup
 	$(BIN)/snnbench run --config configs/quickstart.toml
 
-# The README's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
+# docs/coverage.md's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
 coverage: setup
 	rm -rf results/coverage
 	$(BIN)/snnbench env create lava-dl spikingjelly-cupy
 	$(BIN)/snnbench run --config configs/coverage.toml --out results/coverage || test $$? = 3
 	$(BIN)/python tests/test_readme.py
 
-# The README's table of native neurons, likewise.
+# docs/natives.md's table of native neurons, likewise.
 natives: setup
 	rm -rf results/natives
 	$(BIN)/snnbench env create lava-dl spikingjelly-cupy

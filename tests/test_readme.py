@@ -1,8 +1,12 @@
-"""The README's tables and pictures are made from committed records. `python tests/test_readme.py` makes them anew."""
+"""Tables and pictures of the README and of docs/ are made from committed records; `python tests/test_readme.py` makes them anew.
+Links lead somewhere."""
 
 import re
 from pathlib import Path
 
+import pytest
+from support.claims_table import claims_of, claims_text
+from support.first_table import first_text
 from support.memory_table import memory_text
 from support.paths import ROOT
 
@@ -13,14 +17,19 @@ from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 
-README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- (table|coverage|memory|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"(<!-- (table|coverage|memory|first|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+REPORT, KERNELS = ROOT / "docs" / "report.md", ROOT / "docs" / "kernels.md"
 EXAMPLE = ROOT / "results" / "example"
-TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text}
+TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text, "first": first_text}
+MOST_LINES = 130
+"""Of the README: what is longer is a page of docs/."""
 
 
 def generated(text: str) -> str:
     def table(match):
+        if match[2] == "claims":
+            return f"{match[1]}\n{claims_text(claims_of(ROOT / match[3]))}\n{match[5]}"
         results = read_results([ROOT / match[3]])
         assert results.rows, f"no records in {match[3]}"
         assert not results.unreadable, results.unreadable
@@ -38,16 +47,38 @@ def pictures() -> dict[Path, bytes]:
 
 
 def test_tables_are_generated_from_committed_records():
+    seen = set()
+    for page in (README, *PAGES):
+        text = page.read_text(encoding="utf-8")
+        seen |= {match[2] for match in BLOCK.finditer(text)}
+        assert text == generated(text), page.name
+    assert seen == {*TEXT, "claims"}
+
+
+def test_the_first_page_is_short():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)|src=\"([^\"]+)\"")
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    found = [file or image for file, _, image in LINK.findall(text)]
+    assert [file for file in found if not (page.parent / file).exists()] == []
+
+
+def test_every_page_is_named_on_the_first():
     text = README.read_text(encoding="utf-8")
-    assert {match[2] for match in BLOCK.finditer(text)} == set(TEXT)
-    assert text == generated(text)
+    assert [page.name for page in PAGES if f"docs/{page.name}" not in text] == []
 
 
 def test_pictures_are_drawn_from_committed_records():
     drawn = pictures()
     assert set(EXAMPLE.glob("*.svg")) == set(drawn)
     for path, content in drawn.items():
-        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in README.read_text(encoding="utf-8"), path.name
+        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in REPORT.read_text(encoding="utf-8"), path.name
 
 
 def test_every_framework_has_its_line_and_none_has_failed():
@@ -59,7 +90,7 @@ def test_every_framework_has_its_line_and_none_has_failed():
 
 def test_the_kernels_example_does_what_it_says():
     (code,) = re.findall(
-        r"```python\n(import torch\nfrom snnbench\.kernels.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+        r"```python\n(import torch\nfrom snnbench\.kernels.*?)```", KERNELS.read_text(encoding="utf-8"), re.DOTALL
     )
     seen = {}
     exec(code, seen)
@@ -68,12 +99,13 @@ def test_the_kernels_example_does_what_it_says():
 
 
 def test_every_config_and_folder_named_exists():
-    text = README.read_text(encoding="utf-8")
+    text = "".join(page.read_text(encoding="utf-8") for page in (README, *PAGES))
     for name in re.findall(r"`(configs/[a-z-]+\.toml|[a-z]+/(?:[a-z_]+/)?)`", text):
         assert (ROOT / name).exists() or name == "records/", name
 
 
 if __name__ == "__main__":
-    README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for each in (README, *PAGES):
+        each.write_text(generated(each.read_text(encoding="utf-8")), encoding="utf-8")
     for path, content in pictures().items():
         path.write_bytes(content)

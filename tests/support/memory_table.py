@@ -1,4 +1,4 @@
-"""The README's table of memory: who takes how much beyond arguments and outputs."""
+"""The table of memory in docs/kernels.md: who takes how much beyond arguments and outputs."""
 
 from snnbench import units
 from snnbench.adapters.base.case import PHASES
