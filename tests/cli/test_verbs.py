@@ -110,6 +110,7 @@ def test_every_verb_has_help(snnbench, verb):
 @pytest.mark.parametrize("verb", [*VERBS, "env create", "env doctor"])
 def test_no_word_of_a_help_text_is_lost(snnbench, verb):
     """Brackets would be taken for markup, and what stands in them left out."""
+    snnbench.environment["COLUMNS"] = "400"  # else columns are broken into lines, between which others stand
     shown = re.sub(r"[\s│`]+", "", snnbench(*verb.split(), "--help").stdout)
     command = get_command(app)
     for word in verb.split():
