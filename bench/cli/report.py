@@ -33,7 +33,7 @@ TEXTS = {Format.MARKDOWN: markdown_text, Format.COVERAGE: matrix_text, Format.CS
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
-    out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the first folder")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
     published: Annotated[
         Path | None,
@@ -47,6 +47,8 @@ def report(
 
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
+    if len(folders) > 1 and out is None and format is Format.TABLE:
+        raise ConfigError(f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs")
     for folder in folders:
         ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)

@@ -87,6 +87,12 @@ def test_the_starter_names_every_key(snnbench):
     assert [key for key in keys if key not in text] == []
 
 
+def test_a_report_of_several_folders_writes_into_none_of_them(snnbench):
+    ended = snnbench("report", "one", "other")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.message.startswith("snnbench: report one other: needs --out FOLDER")
+
+
 def test_a_report_of_nothing(snnbench):
     missing = snnbench("report", "nowhere")
     assert (missing.exit_code, missing.message) == (2, "snnbench: nowhere: there is no such folder")
