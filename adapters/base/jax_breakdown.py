@@ -4,17 +4,25 @@ import gzip
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 
 from .breakdown import Breakdown
 
-if TYPE_CHECKING:
-    from .jax_program import JaxProgram
+
+class Stepped(Protocol):
+    """What is read and driven of a program."""
+
+    parameters: Any
+    states: Any
+    running: Any
+
+    def step(self, x: Any, upstream: Any) -> Any: ...
+    def allocated(self) -> int: ...
 
 
-def breakdown(program: "JaxProgram", x: Any, upstream: Any, trace: str | None) -> Breakdown:
+def breakdown(program: Stepped, x: Any, upstream: Any, trace: str | None) -> Breakdown:
     """The bytes of a step by kind, as far as XLA tells them apart. A trace of a step is written to the file `trace`, if asked
     for: JSON that Perfetto opens."""
     before = program.parameters, program.states, program.running
@@ -35,7 +43,7 @@ def bytes_of(tree: Any) -> int:
     return sum(int(leaf.nbytes) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _trace(program: "JaxProgram", x: Any, upstream: Any, path: Path) -> None:
+def _trace(program: Stepped, x: Any, upstream: Any, path: Path) -> None:
     """JAX writes a folder of files, of which one is for Perfetto."""
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, create_perfetto_trace=True):

@@ -1,20 +1,18 @@
 """Takes a torch step apart: seconds by stage from marks between modules, bytes by kind from every allocation of a step."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from .breakdown import Breakdown, stage_of
-from .torch_network import LinearNeuron, Part
-
-if TYPE_CHECKING:
-    from .torch_program import TorchProgram
+from .torch_network import LinearNeuron, Part, TorchNetwork
+from .torch_training import Trainer
 
 REPEATS = 9
 """Steps that are taken apart, each behind one that is not."""
@@ -22,7 +20,28 @@ MARKER = 512 * 1237
 """Bytes of allocations that mark a moment among all others of a step: no rounding of torch's allocators changes them."""
 
 
-def breakdown(program: "TorchProgram", x: Tensor, upstream: Tensor, trace: str | None, staged: bool) -> Breakdown:
+class Stepped(Protocol):
+    """What is read and driven of a program. `clock` is a moment of the device's, `unchanged` keeps parameters and states."""
+
+    device: torch.device
+    network: TorchNetwork
+    trainer: Trainer
+    leaves: list[Any]
+
+    @property
+    def parameter_bytes(self) -> int: ...
+
+    def forward(self, x: Tensor) -> Any: ...
+    def backward(self, result: Any, upstream: Tensor) -> Any: ...
+    def optimize(self, result: Any) -> Any: ...
+    def step(self, x: Tensor, upstream: Tensor) -> Any: ...
+    def release(self) -> None: ...
+    def clock(self) -> Any: ...
+    def seconds(self, start: Any, end: Any) -> float: ...
+    def unchanged(self) -> AbstractContextManager[None]: ...
+
+
+def breakdown(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, staged: bool) -> Breakdown:
     """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if asked for: JSON that Perfetto
     opens. `staged`: modules are called one by one, so that marks can stand between them."""
     told = Breakdown()
@@ -46,7 +65,7 @@ class Stages:
     module; backward marks where the gradient of a module's output is complete, from where on autograd computes that module,
     whose operations it takes in the reverse of their order."""
 
-    def __init__(self, program: "TorchProgram") -> None:
+    def __init__(self, program: Stepped) -> None:
         self.program = program
         self.marks: list[tuple[str, Any]] = []
         self.running = ""
@@ -96,7 +115,7 @@ class Stages:
         self.running = stage
 
 
-def modules_of(part: Part, program: "TorchProgram") -> list[tuple[nn.Module, str]]:
+def modules_of(part: Part, program: Stepped) -> list[tuple[nn.Module, str]]:
     """The modules of a part, each with its stage."""
     if isinstance(part.module, LinearNeuron):
         return [(part.module.linear, "linear"), (part.module.neuron, "neuron")]
@@ -135,7 +154,7 @@ class Allocation:
     end: int
 
 
-def _bytes(program: "TorchProgram", x: Tensor, upstream: Tensor, trace: str | None) -> dict[str, int]:
+def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> dict[str, int]:
     """Bytes by kind at the peak of one step, from the allocations that torch's profiler lists. Moments in between are marked by
     allocations of their own."""
     from torch.profiler import ProfilerActivity, profile

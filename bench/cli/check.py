@@ -16,7 +16,7 @@ from ..mistakes import ConfigError
 from ..run.check import Checked, checker, plan_check, points_to_check
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
-from .options import Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
+from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
 
 VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
 
@@ -26,9 +26,7 @@ def check(
         list[str] | None,
         typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
     ] = None,
-    neuron: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(NEURONS)} or native.", show_default="all but native")
-    ] = None,
+    neuron: Annotated[list[str] | None, typer.Option(help=NEURON_HELP, show_default="all but native")] = None,
     device: Device = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
     workload: WorkloadName = "linear-lif",
@@ -86,18 +84,9 @@ def check(
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
             if traceback := next((one.traceback for one in results if one.name in failed and one.traceback), None):
                 console.print(traceback, soft_wrap=True, markup=False)
-    raise typer.Exit(exit_codes.INTERRUPTED if interrupted else _exit_code([r.status for r in results], named=bool(names)))
-
-
-def _exit_code(statuses: list[str], named: bool) -> int:
-    """A framework that is not installed is an error only to somebody who asked for it."""
-    if not named:
-        statuses = [status for status in statuses if status != "env_error"]
-    if "check_failed" in statuses:
-        return exit_codes.REJECTED
-    if any(status not in ("ok", "unsupported") for status in statuses):
-        return exit_codes.FAILED
-    return exit_codes.FINE if "ok" in statuses else exit_codes.NOTHING
+    raise typer.Exit(
+        exit_codes.INTERRUPTED if interrupted else exit_codes.of_statuses([r.status for r in results], named=bool(names))
+    )
 
 
 def _table(results: list[Checked]) -> Table:

@@ -1,4 +1,4 @@
-"""What the exit status of the command line means; documented in the README, relied on by CI."""
+"""What the exit status of the command line means; documented in docs/reference.md, relied on by CI."""
 
 TYPE_CHECKING = False  # as of `typing`, without its import: these numbers must be there at once
 if TYPE_CHECKING:
@@ -10,6 +10,17 @@ FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED 
 def with_refused(code: int, refused: list[str]) -> int:
     """`code`, or 3 where files were refused and it says nothing worse."""
     return FAILED if refused and code in (FINE, NOTHING, AMBIGUOUS) else code
+
+
+def of_statuses(statuses: list[str], named: bool) -> int:
+    """4 if a proof failed, else 3 if a case failed, else 0 if one ended well, else 6. A framework that is not installed counts
+    only for somebody who `named` it."""
+    counted = [status for status in statuses if named or status != "env_error"]
+    if "check_failed" in counted:
+        return REJECTED
+    if any(status not in ("ok", "unsupported") for status in counted):
+        return FAILED
+    return FINE if "ok" in counted else NOTHING
 
 
 def of_rows(rows: "list[Row]") -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from snnbench.adapters.base.case import INPUTS
+from snnbench.kernels.spec import NEURONS
 
 from ..run.planning import Where
 from ..workloads import WORKLOADS
@@ -24,6 +25,7 @@ Beside = Annotated[
         help="Measure each case in this environment too, alive together: one of snnbench env, or the folder of a virtual one.",
     ),
 ]
+NEURON_HELP = f"{', '.join(NEURONS)}, native, or a table: {{ reset = 'hard', decay = 0.5 }}."
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
 WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
 InputKind = Annotated[str, typer.Option("--input", help=f"{', '.join(INPUTS)}.")]

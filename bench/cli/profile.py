@@ -18,7 +18,7 @@ from ..run.check import plan_check, points_to_check
 from ..run.profile import Profiled, profiled, trained
 from . import exit_codes
 from .console import messages, new_table, output, print_json
-from .options import Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
+from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
 
 
 def profile(
@@ -26,7 +26,7 @@ def profile(
         list[str] | None,
         typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
     ] = None,
-    neuron: Annotated[str, typer.Option(help="soft, hard, none, …, or '{reset = \"hard\", decay = 0.5}'.")] = "soft",
+    neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",
     device: Device = "cpu",
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
     workload: WorkloadName = "mnist-mlp",
@@ -69,14 +69,7 @@ def profile(
         print_json([result.as_dict() for result in results])
     else:
         _tell(results)
-    raise typer.Exit(_exit_code([result.status for result in results], named=bool(names)))
-
-
-def _exit_code(statuses: list[str], named: bool) -> int:
-    """A framework that is not installed is an error only to somebody who asked for it."""
-    if any(status not in ("ok", "unsupported") and (named or status != "env_error") for status in statuses):
-        return exit_codes.FAILED
-    return exit_codes.FINE if "ok" in statuses else exit_codes.NOTHING
+    raise typer.Exit(exit_codes.of_statuses([result.status for result in results], named=bool(names)))
 
 
 def _tell(results: list[Profiled]) -> None:

@@ -1,6 +1,7 @@
 """Values as users write them: durations, sizes, neurons."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -47,6 +48,14 @@ WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or
 
 OPTIONAL = "current_decay"
 """A field that is a number, where it is there at all."""
+
+
+def parse_neuron_text(text: str) -> NeuronSpec | Native:
+    """A neuron as the command line has it: a name, or a table such as `{ reset = "hard", decay = 0.5 }`. Raises ValueError."""
+    try:
+        return parse_neuron(tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"is no table of a neuron's fields: {error}") from None
 
 
 def parse_neuron(value: Any) -> NeuronSpec | Native:

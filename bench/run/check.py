@@ -16,7 +16,7 @@ from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
 from ..experiment.config import Grid
 from ..experiment.grid import others, resolve_framework
-from ..experiment.values import parse_neuron
+from ..experiment.values import parse_neuron_text
 from ..mistakes import ConfigError
 from ..worker.task import Inquiry
 from ..workloads import WORKLOADS, workload_of
@@ -53,7 +53,7 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
     specs = []
     for name in neurons:
         try:
-            specs.append(parse_neuron(name))
+            specs.append(parse_neuron_text(name))
         except ValueError as error:
             raise ConfigError(f"--neuron {name}: {error}") from None
     points = [replace(point, neuron=spec, precision=precision) for spec, precision in itertools.product(specs, precisions)]

@@ -27,11 +27,20 @@ def test_in_words(snnbench):
     assert "bindsnet: " in ended.stdout, "what cannot be trained says why"
 
 
+def test_a_neuron_is_a_name_or_a_table(snnbench):
+    table = '{ reset = "hard", decay = 0.5, current_decay = 0.25 }'
+    ended = snnbench("profile", "torch", "--neuron", table, "--out", str(snnbench.folder), "--json", *SIZES)
+    (one,) = json.loads(ended.stdout)
+    assert (one["status"], one["case"]["neuron"]["decay"], one["case"]["neuron"]["current_decay"]) == ("ok", 0.5, 0.25)
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [
         (("--loss", "crossentropy"), "--loss crossentropy: must be one of upstream, cross-entropy, spike-count, membrane"),
         (("--optimizer", "rmsprop"), "--optimizer rmsprop: must be one of plain, sgd, adam"),
+        (("--neuron", "{ reset = "), "--neuron { reset = : is no table of a neuron's fields"),
+        (("--neuron", "{ decay = 2.0 }"), "--neuron { decay = 2.0 }: decay = 2.0 must be above 0 and at most 1"),
         (("--timeout", "soon"), "--timeout soon: "),
         (("--width", "9"), "--width 9: means nothing for mnist-mlp"),
     ],
