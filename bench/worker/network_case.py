@@ -122,13 +122,11 @@ class Worker(Parts):
             result = program.forward(inputs[0])
             program.wait(result)
             took = perf_counter() - start
-            own = self.case.native
-            seen = (
-                {"native": adapter.native_description}
-                if own
-                else {"spike_mismatch": free.mismatch(program.spikes(result)[problem.last])}
-            )
-            facts = {**program.facts(result), **seen}
+            facts = {**program.facts(result)}
+            if self.case.native:
+                facts["native"] = adapter.native_description
+            else:
+                facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last])
             with self.kept.left_out() if self.kept else nullcontext():
                 upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
@@ -209,7 +207,7 @@ class Worker(Parts):
             phases.seed = order["seed"]
             work = partial(self._slot, samplers[name], name, seen[name])
             if "burst" in order:
-                work = partial(lambda sampler, count: {"took": sampler.burst(count)}, samplers[name], order["burst"])
+                work = partial(self._burst, samplers[name], order["burst"])
             if "device" in order:
                 work = partial(self._device, samplers[name], phases, name, seen[name])
             self.channel.answer(self._carried_out(name, work))
@@ -236,6 +234,10 @@ class Worker(Parts):
         if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
         return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
+
+    def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
+        """Calls in a row, for the clock of the harness."""
+        return {"took": sampler.burst(count)}
 
     def _device(self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
         """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""
