@@ -57,7 +57,9 @@ class Parts:
     def _remarked(self, part: str, work: Callable[[], dict[str, Any]]) -> None:
         """Find out a part of a case when nothing is timed any more. What goes wrong there is a remark."""
         self.emit({"part": part})
+        start = perf_counter()
         try:
-            self.emit({"part": part, part: work()})
+            told: dict[str, Any] = {part: work()}
         except Exception as error:
-            self.emit({"part": part, "warnings": [f"W-{part.upper()}: {self._status_of(error, 'error')[1]}"]})
+            told = {"warnings": [f"W-{part.upper()}: {self._status_of(error, 'error')[1]}"]}
+        self.emit({"part": part, **told, "seconds": perf_counter() - start})
