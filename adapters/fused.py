@@ -3,7 +3,8 @@ device, and ways to multiply in front of it.
 
 `vanilla` computes the layers around the neuron once for each step, and nothing together with it.
 `linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved there, not fast),
-`linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both.
+`linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both. `conv-recompute` keeps bits of
+the spikes in front of a convolution.
 """
 
 from typing import Any
@@ -19,6 +20,7 @@ LINEAR = {
 }
 """Options of LinearLIF by construction."""
 
+RECOMPUTED = "conv-recompute"
 SPELLINGS = ("reference", "cpp", "triton", "cuda")
 FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 
@@ -26,7 +28,7 @@ FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
-    constructions = ("default", *SPELLINGS, "vanilla", *LINEAR)
+    constructions = ("default", *SPELLINGS, "vanilla", *LINEAR, RECOMPUTED)
     linear_constructions = tuple(LINEAR)
     uncut_constructions = constructions
     synaptic_constructions = ("default", *SPELLINGS, "vanilla")
@@ -40,13 +42,19 @@ class Fused(TorchAdapter):
 
         return backends.unavailable(case.construction, *_tensors_of(case))
 
+    def refuses(self, case: Case, network: Network) -> str | None:
+        if case.construction == RECOMPUTED and not convolutions(network):
+            return f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has none"
+        return super().refuses(case, network)
+
     def lif(self, spec, features, construction):
         from snnbench.kernels import LIF
 
         return LIF(spec, backend=_requested(construction))
 
     def modules(self, case: Case, network: Network):
-        """Every chain of linears and neurons as one `LinearLIF.stack`, every norm and its neuron as a `BatchNormLIF`."""
+        """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm and its neuron as a `ConvLIF`,
+        and every other norm and its neuron as a `BatchNormLIF`."""
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.linear_lif.module import LinearLIF
 
@@ -63,11 +71,35 @@ class Fused(TorchAdapter):
             given = None if first.inputs[0] != INPUT else "spikes" if case.input in SPIKES else "dense"
             bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
             modules |= zip(chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True)
+        for run in convolutions(network):
+            modules[run] = self._conv_lif(case, network, run)
         for norm, neuron in network.neurons_behind("norm"):
-            known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
-            channels = network.shapes[norm][0]
-            modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
+            if not any(norm in run for run in modules):
+                known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
+                channels = network.shapes[norm][0]
+                modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
         return modules
+
+    def _conv_lif(self, case: Case, network: Network, run: tuple[str, ...]):
+        from snnbench.kernels.conv_lif import ConvLIF
+
+        conv, *norm, neuron = (network.node(name) for name in run)
+        known = norm[0].options if norm else {}
+        inputs, options = network.shapes[conv.inputs[0]][0], conv.options
+        return ConvLIF(
+            inputs,
+            options["outputs"],
+            options["kernel"],
+            options["stride"],
+            options["padding"],
+            options["bias"],
+            neuron.options["neuron"],
+            norm=bool(norm),
+            eps=known.get("epsilon", 0.0),
+            momentum=known.get("momentum"),
+            recompute=case.construction == RECOMPUTED,
+            backend=_requested(case.construction),
+        )
 
     def cast_spikes(self, spikes, dtype):
         """Between layers they have the type that the next multiplies, which is not always that of its weights."""
@@ -117,3 +149,9 @@ def _continues(network: Network, last_linear: str, last_neuron: str, linear: str
     reads = network.node(linear).inputs == (last_neuron,) and len(network.readers[last_neuron]) == 1
     bias = network.node(last_linear).options["bias"] == network.node(linear).options["bias"]
     return reads and bias and network.node(last_neuron).options == network.node(neuron).options
+
+
+def convolutions(network: Network) -> list[tuple[str, ...]]:
+    """Runs of (conv, neuron) and (conv, norm, neuron) that only read each other."""
+    with_norm = ((network.only_before(norm, "conv"), norm, neuron) for norm, neuron in network.neurons_behind("norm"))
+    return [*network.neurons_behind("conv"), *((conv.name, norm, neuron) for conv, norm, neuron in with_norm if conv)]

@@ -1,6 +1,6 @@
 """The neurons' definition (`spec`) and the project's own fused kernels. The package is usable without the harness.
 
-    from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
+    from snnbench.kernels import LIF, BatchNormLIF, ConvLIF, LinearLIF, NeuronSpec
     from snnbench.kernels.lif import lif  # the neuron as a function
 
 torch is imported only when one of the kernels is. The kernels for CUDA devices (the backends "cuda" and "triton", and the
@@ -16,10 +16,11 @@ _MODULES = {
     "LIFOutput": ".lif.functional",
     "LinearLIF": ".linear_lif.module",
     "BatchNormLIF": ".batch_norm_lif.module",
+    "ConvLIF": ".conv_lif.module",
 }
 """The modules of the names that need torch."""
 
-__all__ = ["LIF", "NEURONS", "BatchNormLIF", "LIFOutput", "LinearLIF", "NeuronSpec"]
+__all__ = ["LIF", "NEURONS", "BatchNormLIF", "ConvLIF", "LIFOutput", "LinearLIF", "NeuronSpec"]
 
 
 def __getattr__(name: str) -> object:

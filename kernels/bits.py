@@ -1,10 +1,18 @@
 """Spikes stored in as few bytes as possible: eight 0/1 spikes in a byte, or one byte for a count."""
 
+import ctypes
+from functools import lru_cache
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
+from .build import cpp
+
 LARGEST_COUNT = 255
 """The largest count of spikes that a byte holds."""
+OF_A_THREAD = 1 << 16
+"""Spikes that are worth a thread."""
 
 
 def packed_like(spikes: Tensor, most: int) -> Tensor:
@@ -18,6 +26,10 @@ def pack(spikes: Tensor, most: int) -> Tensor:
     eight spikes is the lowest bit, and the last byte is filled up with zeros."""
     if most > 1:
         return spikes.to(torch.uint8)
+    if _compiled(spikes):
+        stored = packed_like(spikes, most)
+        _call("pack", spikes, stored)
+        return stored
     fired = spikes != 0
     padded = torch.nn.functional.pad(fired, (0, -fired.shape[-1] % 8)).unflatten(-1, (-1, 8))
     stored = padded[..., 0].to(torch.uint8)
@@ -31,7 +43,29 @@ def unpack(stored: Tensor, most: int, out: Tensor) -> None:
     if most > 1:
         out.copy_(stored)
         return
+    if _compiled(out):
+        return _call("unpack", out, stored.contiguous())
     count = out.shape[-1]
     for bit in range(min(8, count)):
         every_eighth = out[..., bit::8]
         every_eighth.copy_((stored[..., : every_eighth.shape[-1]] >> bit) & 1)
+
+
+def _compiled(spikes: Tensor) -> bool:
+    """Whether bits.cpp takes such spikes."""
+    known = spikes.device.type == "cpu" and spikes.dtype == torch.float32 and spikes.is_contiguous()
+    return known and spikes.shape[-1] % 8 == 0 and cpp.unusable() is None
+
+
+def _call(name: str, spikes: Tensor, stored: Tensor) -> None:
+    threads = min(torch.get_num_threads(), 1 + spikes.numel() // OF_A_THREAD)
+    first, second = (spikes, stored) if name == "pack" else (stored, spikes)
+    getattr(_library(), name)(threads, spikes.numel(), first.data_ptr(), second.data_ptr())
+
+
+@lru_cache
+def _library() -> ctypes.CDLL:
+    library = cpp.kernel(Path(__file__).with_name("bits.cpp"), {})
+    for function in (library.pack, library.unpack):
+        function.argtypes, function.restype = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p], None
+    return library

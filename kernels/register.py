@@ -27,8 +27,13 @@ def register_backward(name: str, arguments: str, results: int, kernel: Callable,
     """The backward operator of what users call `forward_name`. Differentiating it raises RuntimeError."""
 
     def refuse(ctx, *gradients):
-        raise RuntimeError(
-            f"a spike's surrogate has no second derivative: {forward_name} cannot be differentiated twice (create_graph=True)"
-        )
+        raise no_second_derivative(forward_name)
 
     return register(name, arguments, results, kernel, fake, refuse, lambda ctx, inputs, output: None)
+
+
+def no_second_derivative(name: str) -> RuntimeError:
+    """The error for whoever differentiates the backward pass of what users call `name`."""
+    return RuntimeError(
+        f"a spike's surrogate has no second derivative: {name} cannot be differentiated twice (create_graph=True)"
+    )

@@ -6,7 +6,9 @@ KINDS = ("parameters", "optimizer", "feature maps", "gradients", "workspace", "p
 """Of memory in use at the peak of a step. Feature maps: the input, and what forward leaves to backward or hands out. Workspace:
 whatever else. XLA plans feature maps, gradients and workspace together, and does not tell them apart."""
 
-NODES = ("conv", "linear", "norm", "neuron", "norm and neuron", "linear and neuron", "other layers")
+ALONE = ("conv", "linear", "norm", "neuron")
+TOGETHER = ("norm and neuron", "linear and neuron", "conv and neuron", "conv, norm and neuron")
+NODES = (*ALONE, *TOGETHER, "other layers")
 STAGES = (*NODES, "loss", "optimizer", "update")
 """Of a step: nodes by their kinds, those that a framework computes as one together; then the loss, and the optimizer or, in a
 case without, the plain `update`. A stage of nodes is its forward and its backward."""
@@ -29,5 +31,6 @@ def stage_of(kinds: tuple[str, ...]) -> str:
     >>> stage_of(("norm", "neuron"))
     'norm and neuron'
     """
-    known = [kind for kind in ("conv", "linear", "norm", "neuron") if kind in kinds]
-    return " and ".join(known) if " and ".join(known) in STAGES else "neuron" if "neuron" in known else "other layers"
+    known = [kind for kind in ALONE if kind in kinds]
+    together = " and ".join([", ".join(known[:-1]), *known[-1:]] if known[1:] else known)
+    return together if together in NODES else "neuron" if "neuron" in known else "other layers"

@@ -136,11 +136,11 @@ class Network:
         pairs = ((self.only_before(name, kind), name) for name in self.neurons if not self.node(name).options["potentials"])
         return [(before.name, name) for before, name in pairs if before]
 
-    def only_before(self, neuron: str, kind: str) -> Node | None:
-        """The node of a kind whose only reader is this neuron, unless the neuron adds currents of its own."""
-        node = self.node(neuron)
+    def only_before(self, name: str, kind: str) -> Node | None:
+        """The node of a kind whose only reader is the node `name`, unless that is a neuron that adds currents of its own."""
+        node = self.node(name)
         before = self._by_name.get(node.inputs[0])
-        if before is None or before.kind != kind or node.options["recurrent"] or len(self.readers[before.name]) > 1:
+        if before is None or before.kind != kind or node.options.get("recurrent") or len(self.readers[before.name]) > 1:
             return None
         return before
 

@@ -194,7 +194,7 @@ class TorchNetwork(nn.Module):
                 if "recurrent" in wanted:
                     places[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
                 elif wanted:
-                    pair = self._weight_and_bias(_module_of(part, name))
+                    pair = self._weight_and_bias(_module_of(part, self.network.node(name)))
                     places[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
         return {name: places[name] for name in self.network.parameters}
 
@@ -210,7 +210,7 @@ class TorchNetwork(nn.Module):
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
         """The module that keeps the running statistics of every norm."""
         return {
-            name: _inner(_module_of(part, name), nn.modules.batchnorm._BatchNorm)
+            name: _inner(_module_of(part, self.network.node(name)), nn.modules.batchnorm._BatchNorm)
             for part in self.parts
             for name in part.nodes
             if self.network.node(name).kind == "norm"
@@ -247,8 +247,11 @@ class TorchNetwork(nn.Module):
         return nn.Sequential(scaled, neuron) if node.name in self.scaled_in_call else neuron
 
 
-def _module_of(part: Part, name: str) -> nn.Module:
-    return part.module.own[name] if isinstance(part.module, Container) else part.module
+def _module_of(part: Part, node: Node) -> nn.Module:
+    """What computes a node of a part: a module of several has its convolution and its norm under these names."""
+    if isinstance(part.module, Container):
+        return part.module.own[node.name]
+    return getattr(part.module, node.kind) if node.kind in ("conv", "norm") and hasattr(part.module, node.kind) else part.module
 
 
 def _inner(module: nn.Module, kind: type[Kind]) -> Kind:

@@ -54,6 +54,21 @@ static void add(const T* x, const Size& size, int64_t first, int64_t count, cons
   }
 }
 
+// Adds the numbers (count, inner) of some channels to `sums` (count,).
+static void add_row(const float* row, int64_t inner, int64_t count, double* sums) {
+  if (inner == 1) {
+#pragma omp simd
+    for (int64_t c = 0; c < count; ++c) sums[c] += row[c];
+    return;
+  }
+  for (int64_t c = 0; c < count; ++c, row += inner) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < inner; ++j) sum += row[j];
+    sums[c] += sum;
+  }
+}
+
 static float rate_of(float variance, float epsilon) { return 1.0f / std::sqrt(variance + epsilon); }
 
 extern "C" {
@@ -95,22 +110,21 @@ void norm_rows(const Size* size, const float* mean, const float* variance, const
 void norm_gradients(const Size* size, const float* errors, const float* by_current, const float* variance, const float* weight,
                     float* by_weight, float* by_bias, float* mixed, float epsilon, double m) {
   const int64_t inner = size->inner, channels = size->channels;
-  for (int64_t c = 0; c < channels; ++c) {
-    double error = 0, product = 0;
+  for (int64_t first = 0; first < channels; first += LANES) {
+    const int64_t count = std::min(LANES, channels - first);
+    double error[LANES] = {}, product[LANES] = {};
     for (int64_t o = 0; o < size->outer; ++o) {
-      const int64_t from = (o * channels + c) * inner;
-#pragma omp simd reduction(+ : error, product)
-      for (int64_t j = from; j < from + inner; ++j) {
-        error += errors[j];
-        product += by_current[j];
-      }
+      add_row(errors + (o * channels + first) * inner, inner, count, error);
+      add_row(by_current + (o * channels + first) * inner, inner, count, product);
     }
-    const double rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate;
-    by_weight[c] = (float)(product * rate);
-    by_bias[c] = (float)error;
-    if (!mixed) continue;
-    std::fill_n(mixed + c * inner, inner, (float)(-scale * rate * rate * product / m));
-    std::fill_n(mixed + (channels + c) * inner, inner, (float)(-scale * error / m));
+    for (int64_t c = first; c < first + count; ++c) {
+      const double rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate;
+      by_weight[c] = (float)(product[c - first] * rate);
+      by_bias[c] = (float)error[c - first];
+      if (!mixed) continue;
+      std::fill_n(mixed + c * inner, inner, (float)(-scale * rate * rate * product[c - first] / m));
+      std::fill_n(mixed + (channels + c) * inner, inner, (float)(-scale * error[c - first] / m));
+    }
   }
 }
 }

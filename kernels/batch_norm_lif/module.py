@@ -74,13 +74,13 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
             options = options_of(*request)
             spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
         if self.training and self.track_running_stats:
-            self._update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)
+            self.update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)
         if options.spikes != "bits":
             mark(spikes, self.spec.max_spikes)
         return LIFOutput(spikes, final_state, trace if options.trace else None)
 
     @torch.no_grad()
-    def _update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
+    def update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
         """Update running statistics as `nn.BatchNorm` does, with the unbiased variance of `count` numbers in a channel."""
         self.num_batches_tracked.add_(1)
         rate = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum

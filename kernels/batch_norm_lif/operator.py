@@ -32,7 +32,7 @@ from ..register import register, register_backward
 from . import compiled, statistics
 
 
-def _by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
+def by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
     """The module that computes statistics, rows and gradients of such currents."""
     return compiled if compiled.takes(currents, channel_dim) else statistics
 
@@ -41,9 +41,9 @@ def run_normalised(
     options: NeuronOptions, currents: Tensor, state: Tensor | None, weight: Tensor | None, bias: Tensor | None, epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor]:
     """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …)."""
-    by_channel = _by_channel(currents, options.channel_dim)
-    mean, variance = by_channel.statistics(currents, options.channel_dim)
-    scale, shift, _ = by_channel.rows(currents, options.channel_dim, mean, variance, weight, bias, epsilon)
+    module = by_channel(currents, options.channel_dim)
+    mean, variance = module.statistics(currents, options.channel_dim)
+    scale, shift, _ = module.rows(currents, options.channel_dim, mean, variance, weight, bias, epsilon)
     return *run_forward(options, currents, state, scale, shift), mean, variance
 
 
@@ -74,8 +74,8 @@ def run_normalised_backward(
 ) -> tuple[Tensor | None, ...]:
     """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,)."""
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
-    by_channel = _by_channel(currents, channel_dim)
-    scale, shift, center = by_channel.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
+    module = by_channel(currents, channel_dim)
+    scale, shift, center = module.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
     grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, [needed, True, True, True])
     first_scan = Backward(
         spec=options.spec,
@@ -93,7 +93,7 @@ def run_normalised_backward(
     )
     run(kernel, first_scan)
     sums = (sum_error, sum_by_current)
-    found = by_channel.gradients(currents, channel_dim, *sums, variance, weight, epsilon, needed)
+    found = module.gradients(currents, channel_dim, *sums, variance, weight, epsilon, needed)
     grad_weight, grad_bias, mix_current, mix_constant = found
     if needed:
         second_scan = replace(

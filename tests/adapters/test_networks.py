@@ -32,6 +32,14 @@ def test_a_network_of_all_kinds_is_the_same_with_every_framework(name):
     assert set(proof.stages[-1].verdict.errors) == {"weight", "bias", "input"}
 
 
+@pytest.mark.parametrize("name", ["fused:conv-recompute", "fused:reference"])
+@pytest.mark.parametrize(("loss", "norm"), [(None, False), ("cross-entropy", True)])
+def test_other_ways_through_our_convolutions_are_proved(name, loss, norm):
+    sizes = {"time_steps": 35, "batch": 3, "width": 8, "image": 19, "classes": 7}
+    proof = proof_of(adapter_of(name), case_of(name, workload="cifar-small", loss=loss, norm=norm, **sizes))
+    assert proof.passed, proof.reason
+
+
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, entry in HERE.items() for kind in KINDS if entry.get(kind)])
 def test_recurrent_neurons_and_potentials_are_proved(name, kind):
@@ -121,11 +129,22 @@ def test_a_scale_is_folded_into_what_lies_before_or_multiplied_in_the_call(name,
 
 
 def test_our_kernels_take_chains_and_norms_of_a_network():
-    from snnbench.kernels import BatchNormLIF, LinearLIF
+    from snnbench.kernels import BatchNormLIF, ConvLIF, LinearLIF
 
     case = case_of("fused", workload="contract", **SIZES["contract"])
-    kinds = [type(layer) for layer in adapter_of("fused").program(case, network_of(case)).network.layers]
-    assert BatchNormLIF in kinds and LinearLIF not in kinds
+    layers = adapter_of("fused").program(case, network_of(case)).network.layers
+    kinds = [type(layer) for layer in layers]
+    assert ConvLIF in kinds and LinearLIF not in kinds
+    case = case_of("fused", workload="cifar-small", norm=True, width=8, image=19, classes=7)
+    layers = adapter_of("fused").program(case, network_of(case)).network.layers
+    own = [
+        (type(layer), getattr(layer, "recompute", None))
+        for layer in layers
+        if type(layer).__module__.startswith("snnbench.kernels")
+    ]
+    assert own == [(ConvLIF, False)] * 3 + [(BatchNormLIF, None)] * 2
+    refusal = refusal_of(adapter_of("fused"), case_of("fused:conv-recompute"))
+    assert refusal == "conv-recompute is about the convolution in front of a neuron, and this network has none"
     case = case_of("fused", layers=3, neurons=7)
     layers = adapter_of("fused").program(case, network_of(case)).network.layers
     assert [type(layer) for layer in layers] == [LinearLIF] * 3

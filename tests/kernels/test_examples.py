@@ -9,7 +9,9 @@ import torch
 from snnbench import kernels
 
 
-@pytest.mark.parametrize("name", ["lif.functional", "lif.module", "linear_lif.module", "batch_norm_lif.module"])
+@pytest.mark.parametrize(
+    "name", ["lif.functional", "lif.module", "linear_lif.module", "batch_norm_lif.module", "conv_lif.module"]
+)
 def test_examples_run_as_written(name):
     module = importlib.import_module(f"snnbench.kernels.{name}")
     names = {name: getattr(kernels, name) for name in kernels.__all__}

@@ -49,6 +49,20 @@ def relative(actual, expected):
     return ((actual.double() - expected).norm() / expected.norm().clamp_min(1e-30)).item()
 
 
+def saved_bytes(module, x):
+    """Bytes of all tensors that a call of `module` keeps for its backward."""
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        out = module(x)
+    del out
+    return sum(kept.values())
+
+
 def options(backend, spikes="float32", trace=False, channel_dim=-1):
     return NeuronOptions(SPEC, channel_dim, spikes, trace, True, backend).arguments()
 

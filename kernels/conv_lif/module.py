@@ -1,0 +1,84 @@
+"""A convolution, batch normalisation and the neuron as a module for any torch model."""
+
+import torch
+from torch import Tensor
+
+from ..batch_norm_lif.module import BatchNormLIF
+from ..lif.autograd import suffices
+from ..lif.functional import cached_options, lif
+from ..spec import NeuronSpec
+from ..spike_marks import mark, most_spikes
+from .autograd import ConvNeuron, ConvOptions
+
+Size = int | tuple[int, int]
+
+
+class ConvLIF(torch.nn.Module):
+    """A convolution over all T·B images at once, then batch normalisation, if wanted, and the neuron: (T, B, inputs, H, W) →
+    spikes (T, B, outputs, H', W').
+
+    norm          normalise over all steps, items and pixels, as `BatchNormLIF` does, with `eps` and `momentum`.
+    recompute     for less memory between forward and backward: keep an input of spikes that one of our modules made in bits,
+                  compute currents of few products again, and go backwards with a few sequences at a time.
+    backend       as for `lif`.
+
+    The first arguments are those of `nn.Conv2d`. The module has an `nn.Conv2d` as `conv` and a `BatchNormLIF` as `norm`, or None,
+    and loads their `state_dict`. Outputs and gradients equal those of the layers apart. In eager float32 calls on CPUs they are
+    computed as one, and the spikes lie in memory with the channels of a pixel side by side; elsewhere, and in `eval` mode with a
+    norm, one after the other, where `recompute` has no effect. Errors are those of `nn.Conv2d`, `BatchNormLIF` and `lif`.
+
+    Example:
+
+        >>> layer = ConvLIF(3, 64, 3, padding=1, bias=False, spec=NeuronSpec("hard"), norm=True)
+        >>> layer(torch.randn(10, 16, 3, 32, 32)).shape
+        torch.Size([10, 16, 64, 32, 32])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        bias: bool = True,
+        spec: NeuronSpec | None = None,
+        *,
+        norm: bool = False,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        recompute: bool = False,
+        backend: str | None = None,
+    ):
+        super().__init__()
+        self.spec, self.recompute, self.backend = spec or NeuronSpec(), recompute, backend
+        self.conv = torch.nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=bias)
+        self.norm = BatchNormLIF(out_channels, self.spec, eps, momentum, backend=backend) if norm else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self._as_one(x):
+            return self._together(x)
+        currents = self.conv(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        return lif(currents, self.spec, backend=self.backend).spikes if self.norm is None else self.norm(currents)
+
+    def _as_one(self, x: Tensor) -> bool:
+        """Whether `ConvNeuron` computes such a call."""
+        tensors = (x, *self.parameters())
+        plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors) and not torch.is_autocast_enabled("cpu")
+        images = x.dim() == 5 and x.numel() > 0 and suffices(tensors)
+        normed = self.norm is None or (self.norm.training and self.conv.bias is None and x.shape[:2].numel() > 1)
+        return plain and images and normed
+
+    def _together(self, x: Tensor) -> Tensor:
+        conv, norm = self.conv, self.norm
+        gamma, beta, epsilon = (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)
+        tensors = (x, conv.weight, conv.bias, gamma, beta)
+        needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+        kinds = ((x.shape, x.dtype, x.device), None, None, None)
+        neuron = cached_options((self.spec, 2, kinds, None, False, needed, self.backend))
+        options = ConvOptions(neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x) == 1)
+        spikes, mean, variance = ConvNeuron.apply(*tensors, options)
+        if norm is not None and norm.track_running_stats:
+            norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)
+        mark(spikes, self.spec.max_spikes)
+        return spikes

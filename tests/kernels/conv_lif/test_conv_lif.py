@@ -1,0 +1,180 @@
+"""Convolution, norm and neuron as one, against the same layers apart in float64."""
+
+import pytest
+import torch
+from support.neurons import relative, saved_bytes
+from torch.nn.functional import conv2d
+
+from snnbench.kernels import LIF, ConvLIF, NeuronSpec
+from snnbench.kernels.conv_lif import autograd
+from snnbench.kernels.spike_marks import mark
+
+SHAPES = {
+    "two chunks, odd sizes": ((37, 3, 3, 9, 7), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    "one chunk, bits in whole bytes": ((5, 4, 8, 6, 6), {"kernel_size": 3, "padding": 1}),
+    "an uneven window": ((4, 2, 9, 5, 8), {"kernel_size": (1, 3), "stride": (1, 2), "padding": (0, 2)}),
+    "a pixel": ((33, 2, 5, 1, 1), {"kernel_size": 1}),
+}
+SPECS = [NeuronSpec(), NeuronSpec("hard", detach_reset=True, surrogate="triangle")]
+
+
+@pytest.fixture(autouse=True)
+def few_images_at_a_time(monkeypatch):
+    monkeypatch.setattr(autograd, "PIECE", 1)
+
+
+def drawn(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def input_of(shape, spikes):
+    x = (drawn(*shape) > 0.3).float() if spikes else drawn(*shape)
+    x.requires_grad_()
+    if spikes:
+        mark(x, 1)
+    return x
+
+
+def layers_apart(layer, x):
+    """Spikes of the same layers in float64, and the norm, if there is one."""
+    conv = layer.conv
+    parameters = [None if p is None else p.detach().double().requires_grad_() for p in (conv.weight, conv.bias)]
+    currents = conv2d(x.flatten(0, 1), *parameters, conv.stride, conv.padding)
+    norm = None
+    if layer.norm is not None:
+        norm = torch.nn.BatchNorm2d(layer.norm.num_features, layer.norm.eps, layer.norm.momentum).double()
+        norm.load_state_dict(layer.norm.state_dict())
+        currents = norm(currents)
+    return LIF(layer.spec, backend="reference")(currents.unflatten(0, x.shape[:2])), parameters, norm
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
+@pytest.mark.parametrize("spikes", [True, False], ids=["spikes", "dense"])
+@pytest.mark.parametrize("recompute", [True, False], ids=["recompute", ""])
+@pytest.mark.parametrize("norm", [True, False], ids=["norm", "bias"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
+    size, window = SHAPES[shape]
+    torch.manual_seed(1)
+    layer = ConvLIF(size[2], 11, **window, bias=not norm, spec=spec, norm=norm, recompute=recompute)
+    x = input_of(size, spikes)
+    exact = x.detach().double().requires_grad_()
+    expected, (weight, bias), reference = layers_apart(layer, exact)
+    found = layer(x)
+    assert torch.equal(found.double(), expected) and 0 < expected.mean() < 1
+    upstream = drawn(*found.shape, seed=2)
+    found.backward(upstream)
+    expected.backward(upstream.double())
+    pairs = [(x.grad, exact.grad), (layer.conv.weight.grad, weight.grad)]
+    if norm:
+        pairs += [(layer.norm.weight.grad, reference.weight.grad), (layer.norm.bias.grad, reference.bias.grad)]
+        pairs += [(layer.norm.running_mean, reference.running_mean), (layer.norm.running_var, reference.running_var)]
+    else:
+        pairs += [(layer.conv.bias.grad, bias.grad)]
+    assert max(relative(*pair) for pair in pairs) <= 5e-6
+
+
+def run(layer, x, upstream):
+    found = layer(x)
+    found.backward(upstream)
+    gradients = [x.grad, *(parameter.grad for parameter in layer.parameters())]
+    x.grad = None
+    layer.zero_grad()
+    return [found.detach(), *gradients]
+
+
+def test_a_second_backward_over_the_same_graph_is_the_same():
+    layer, x = ConvLIF(8, 5, 3, norm=True, bias=False, recompute=True), input_of((37, 2, 8, 5, 4), True)
+    spikes = layer(x)
+    gradients = [torch.autograd.grad(spikes.sum(), [x, *layer.parameters()], retain_graph=True) for _ in range(2)]
+    assert all(torch.equal(*pair) for pair in zip(*gradients, strict=True))
+
+
+def test_a_second_derivative_is_refused():
+    layer, x = ConvLIF(3, 5, 3), input_of((4, 2, 3, 5, 4), False)
+    with pytest.raises(RuntimeError, match="no second derivative: ConvLIF cannot be differentiated twice"):
+        torch.autograd.grad(layer(x).sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("what", ["weight", "input", "all but the input", "nothing"])
+def test_only_what_needs_a_gradient_gets_one(what):
+    layer, x = ConvLIF(3, 5, 3, recompute=True), input_of((4, 2, 3, 5, 4), False)
+    everything = run(layer, x, torch.ones(4, 2, 5, 3, 2))
+    frozen = {"weight": [layer.conv.weight], "input": [x], "all but the input": [*layer.parameters()], "nothing": []}[what]
+    for tensor in frozen:
+        tensor.requires_grad_(False)
+    found = run(layer, x, torch.ones(4, 2, 5, 3, 2))
+    wanted = [None, x, *layer.parameters()]
+    for tensor, gradient, expected in zip(wanted, found, everything, strict=True):
+        frozen_one = any(tensor is other for other in frozen)
+        assert gradient is None if frozen_one else torch.equal(gradient, expected)
+
+
+@pytest.mark.parametrize("norm", [True, False])
+def test_what_is_not_computed_as_one_has_the_same_values(norm):
+    x = input_of((6, 3, 3, 7, 5), False)
+    layer = ConvLIF(3, 8, 3, bias=not norm, spec=NeuronSpec("hard"), norm=norm)
+    twin = ConvLIF(3, 8, 3, bias=not norm, spec=NeuronSpec("hard"), norm=norm)
+    twin.load_state_dict(layer.state_dict())
+    upstream = drawn(6, 3, 8, 5, 3, seed=1)
+    together = run(layer, x, upstream)
+    apart = run(torch.compile(twin, fullgraph=True, backend="aot_eager"), x, upstream)
+    assert torch.equal(together[0], apart[0])
+    assert all(relative(a, b) <= 1e-5 for a, b in zip(together[1:], apart[1:], strict=True))
+    layer.eval(), twin.eval()
+    assert torch.equal(layer(x), torch.compile(twin, backend="aot_eager")(x))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+    assert layer.double()(x.double()).dtype == torch.float64
+
+
+def test_a_norm_behind_a_bias_keeps_its_running_mean():
+    torch.manual_seed(0)
+    layer = ConvLIF(3, 5, 3, bias=True, norm=True)
+    with torch.no_grad():
+        layer.conv.bias += 7
+    x = input_of((6, 3, 3, 7, 5), False)
+    _, _, reference = layers_apart(layer, x.double())
+    layer(x)
+    assert relative(layer.norm.running_mean, reference.running_mean) <= 1e-6
+
+
+def test_recompute_keeps_bits_of_spikes_and_no_currents_of_few_products():
+    spikes, colours = input_of((10, 4, 16, 8, 8), True), input_of((10, 4, 3, 8, 8), False)
+    numbers = 10 * 4 * 32 * 8 * 8 * 4
+    behind = ConvLIF(16, 32, 3, padding=1, bias=False, norm=True, recompute=True)
+    first = ConvLIF(3, 32, 3, padding=1, bias=False, norm=True, recompute=True)
+    assert saved_bytes(behind, spikes) < numbers + spikes.numel() // 8 + 30_000
+    assert saved_bytes(first, colours) < colours.nbytes + 10_000
+    behind.recompute = first.recompute = False
+    assert saved_bytes(behind, spikes) > numbers + spikes.nbytes
+    assert saved_bytes(first, colours) > numbers + colours.nbytes
+
+
+def test_spikes_that_were_written_to_stay_numbers():
+    torch.manual_seed(0)
+    layer, x = ConvLIF(8, 5, 3, recompute=True), (drawn(4, 2, 8, 5, 4) > 0.3).float()
+    mark(x, 1)
+    x.mul_(0.5)
+    layer(x).sum().backward()
+    found = layer.conv.weight.grad.clone()
+    layer.zero_grad()
+    layer.recompute = False
+    layer(x).sum().backward()
+    assert relative(found, layer.conv.weight.grad) <= 1e-6
+
+
+def test_channels_lie_side_by_side_from_layer_to_layer():
+    first, second = ConvLIF(3, 8, 3), ConvLIF(8, 5, 3)
+    spikes = first(input_of((4, 2, 3, 9, 8), False))
+    assert spikes.permute(0, 1, 3, 4, 2).is_contiguous() and second(spikes).shape == (4, 2, 5, 5, 4)
+
+
+def test_it_loads_what_the_layers_apart_saved():
+    conv, norm = torch.nn.Conv2d(3, 5, 3), torch.nn.BatchNorm2d(5)
+    layer = ConvLIF(3, 5, 3, norm=True)
+    layer.conv.load_state_dict(conv.state_dict())
+    layer.norm.load_state_dict(norm.state_dict())
+    assert torch.equal(layer.conv.weight, conv.weight)
+    with pytest.raises(ValueError, match="more than one value a channel"):
+        layer(torch.randn(1, 1, 3, 3, 3))
