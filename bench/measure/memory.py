@@ -156,13 +156,15 @@ REPEATS, LONGEST_REPEATED = 3, 0.5
 """Short calls are weighed so many times, those that together take less than so many seconds."""
 
 
-def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int) -> dict[str, int | None]:
-    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes. What the
+def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given: int) -> dict[str, int | None]:
+    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes. `given`
+    are the bytes of arguments that are not the program's own; its own are asked for once its optimizer has its states. What the
     untimed part of the phase leaves behind (the graph that backward needs) counts. What stays between calls does not: with the
     bytes of `Kept` it is all that is in use. Short calls are weighed three times and the most counts: pages that happened to be
     there already are not seen."""
     with freed_memory_returned() as fill_gaps:
         program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
+        argument_bytes = program.argument_bytes() + given
         seen: list[dict[str, Any]] = []
         start = time.monotonic()
         while len(seen) < REPEATS and (not seen or time.monotonic() - start < LONGEST_REPEATED):

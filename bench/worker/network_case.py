@@ -160,7 +160,7 @@ class Worker(Parts):
         given, handed_out = (size * count for count in border_sizes(self.case, self.network))
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
-            arguments = program.argument_bytes() + given + (0 if name in ("forward", "inference") else handed_out)
+            arguments = given + (0 if name in ("forward", "inference") else handed_out)
             with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
                 figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
                 phases.forget()

@@ -4,16 +4,19 @@ The channels of a pixel lie side by side from layer to layer: torch's convolutio
 its own. Between forward and backward stay the input, the currents and the neuron's state every 32 steps.
 
 With `recompute` an input of spikes stays in bits, and currents of few products are computed again. Backward then takes a few
-sequences at a time through neuron and convolution: only their inputs, and gradients by their currents, exist as numbers.
+sequences at a time through neuron and convolution: their inputs, their gradients by currents, and currents that are computed
+again exist for them alone. Both passes convolve the same pieces, so that every neuron fires in backward as it did in forward.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import torch
 from torch import Tensor
 
 from .. import bits
+from ..batch_norm_lif import statistics
 from ..batch_norm_lif.operator import by_channel
 from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
@@ -21,7 +24,8 @@ from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
 
 Pair = tuple[int, int]
-PIECE = 1 << 18
+Piece = tuple[slice, slice]
+PIECE = 1 << 17
 """Numbers of a piece of backward, inputs and currents together, but at least four times those of the weight."""
 FEW_PRODUCTS = 64
 """Products in a current that is computed again: a first layer of colours has 3 · 3 · 3."""
@@ -45,17 +49,59 @@ class ConvOptions:
         """Whether the input stays in bits."""
         return self.recompute and self.spikes
 
+    def drops_currents(self, weight: Tensor) -> bool:
+        """Whether currents are computed again in backward."""
+        return self.recompute and not self.packs and weight[0].numel() <= FEW_PRODUCTS
+
+    def pieces(self, x: torch.Size, weight: Tensor) -> list[Piece]:
+        """Steps and sequences of x (T, B, H, W, C) that are taken together, the last steps first: all, but with `recompute` as
+        many as PIECE allows."""
+        steps, batch = x[:2]
+        if not self.recompute:
+            return [(slice(0, steps), slice(0, batch))]
+        pixels = prod(self.size(x[2:4], weight))
+        images = max(PIECE, 4 * weight.numel()) // (x[2:].numel() + pixels * len(weight))
+        count = max(1, images // min(CHECKPOINT_STEPS, steps))
+        return [
+            (slice(start, min(start + CHECKPOINT_STEPS, steps)), slice(first, min(first + count, batch)))
+            for start in reversed(range(0, steps, CHECKPOINT_STEPS))
+            for first in range(0, batch, count)
+        ]
+
+    def size(self, image: Sequence[int], weight: Tensor) -> tuple[int, ...]:
+        """Height and width of the currents for an image."""
+        sides = zip(image, weight.shape[2:], self.stride, self.padding, strict=True)
+        return tuple((side + 2 * padding - kernel) // stride + 1 for side, kernel, stride, padding in sides)
+
     def currents(self, x: Tensor, weight: Tensor) -> Tensor:
         """(T, B, H', W', C') of x (T, B, H, W, C)."""
         convolved = torch.conv2d(_images(x), weight, None, self.stride, self.padding)
         return convolved.permute(0, 2, 3, 1).contiguous().unflatten(0, x.shape[:2])
 
-    def gradients(self, g: Tensor, x: Tensor, weight: Tensor, needed: tuple[bool, bool]) -> tuple[Tensor | None, Tensor | None]:
-        """Gradients by x (T, B, H, W, C) and weight from g by the currents, None where not `needed`."""
-        by_images, by_weight, _ = torch.ops.aten.convolution_backward(
-            _images(g), _images(x), weight, None, self.stride, self.padding, (1, 1), False, (0, 0), 1, (*needed, False)
+    def all_currents(self, x: Tensor, weight: Tensor) -> Tensor:
+        """The same, in pieces if backward computes them again."""
+        if not self.drops_currents(weight):
+            return self.currents(x, weight)
+        out = x.new_empty(*x.shape[:2], *self.size(x.shape[2:4], weight), len(weight))
+        for steps, items in self.pieces(x.shape, weight):
+            out[steps, items] = self.currents(x[steps, items], weight)
+        return out
+
+    def by_weight(self, g: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        """The gradient by the weight from g by the currents, for x (T, B, H, W, C)."""
+        return self._backward(g, x, weight, (False, True, False))[1]
+
+    def by_input(self, g: Tensor, like: Tensor, weight: Tensor) -> Tensor:
+        """The gradient by x (T, B, H, W, C); of `like` only the shape is read."""
+        by_images = self._backward(g, like, weight, (True, False, False))[0]
+        return by_images.permute(0, 2, 3, 1).unflatten(0, like.shape[:2])
+
+    def _backward(self, g: Tensor, x: Tensor, weight: Tensor, wanted: tuple[bool, bool, bool]) -> tuple[Tensor, Tensor, Tensor]:
+        shape = self.stride, self.padding, (1, 1), False, (0, 0), 1
+        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
+            _images(g), _images(x), weight, None, *shape, wanted
         )
-        return None if by_images is None else by_images.permute(0, 2, 3, 1).unflatten(0, x.shape[:2]), by_weight
+        return found
 
 
 class ConvNeuron(torch.autograd.Function):
@@ -63,22 +109,21 @@ class ConvNeuron(torch.autograd.Function):
     def forward(ctx, x, weight, bias, gamma, beta, options: ConvOptions) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Spikes (T, B, C', H', W') of x (T, B, C, H, W), and of a norm the mean and the biased variance (C',)."""
         pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
-        currents, mean, variance = options.currents(pixels, weight), None, None
+        currents, mean, variance = options.all_currents(pixels, weight), None, None
         if options.epsilon is not None:
             of_pixels = currents.flatten(1, 3)
             mean, variance = by_channel(of_pixels, 2).statistics(of_pixels, 2)
             ctx.mark_non_differentiable(mean, variance)
-        scale, shift, _ = _rows(currents, mean, variance, gamma, bias if mean is None else beta, options)
+        scale, shift, _ = _rows(currents.shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon)
         one = len(currents) <= CHECKPOINT_STEPS  # whose only checkpoint is the state at rest
         neuron = replace(options.neuron, checkpoints=options.neuron.checkpoints and not one)
         spikes, final_state, _, checkpoints = run_forward(neuron, currents.flatten(2), None, scale, shift)
         if options.neuron.checkpoints:
             checkpoints = final_state.new_zeros(1).expand(1, *final_state.shape) if one else checkpoints
             source = bits.pack(pixels.flatten(2), 1) if options.packs else x
-            few = options.recompute and not options.packs and weight[0].numel() <= FEW_PRODUCTS
-            kept = None if few else currents
+            kept = None if options.drops_currents(weight) else currents
             ctx.save_for_backward(source, weight, bias, gamma, beta, mean, variance, kept, checkpoints)
-            ctx.options, ctx.shape = options, pixels.shape
+            ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
         return spikes.view(currents.shape).permute(0, 1, 4, 2, 3), mean, variance
 
     @staticmethod
@@ -86,117 +131,124 @@ class ConvNeuron(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise no_second_derivative("ConvLIF")
         source, weight, bias, gamma, beta, mean, variance, currents, checkpoints = ctx.saved_tensors
-        options, (needs_x, needs_weight, needs_bias, *_) = ctx.options, ctx.needs_input_grad
-        if currents is None:
-            currents = options.currents(pixels_last(source), weight)
-        scale, shift, center = _rows(currents, mean, variance, gamma, bias if mean is None else beta, options)
-        call = Backward(
-            spec=options.neuron.spec,
-            currents=currents.flatten(2),
-            scale=scale,
-            shift=shift,
-            checkpoints=checkpoints,
-            grad_spikes=pixels_last(grad_spikes).flatten(2),
-        )
-        by_gamma = by_beta = None
+        options, (x, shape), (needs_x, needs_weight, needs_bias, *_) = ctx.options, ctx.shapes, ctx.needs_input_grad
+        scale, shift, center = _rows(shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon)
+        rows = {"scale": scale, "shift": shift, "center": center}
+        scans = Scans(options, source, weight, currents, x, shape, pixels_last(grad_spikes).flatten(2), checkpoints, rows)
+        by_gamma = by_beta = by_bias = None
         if mean is not None:
-            call, by_gamma, by_beta = _through_norm(replace(call, center=center), currents, variance, gamma, options)
-        errors = currents.new_zeros(currents.shape[1:]) if needs_bias else None
-        by_x, by_weight = Behind(options, call, currents.shape, errors).gradients(
-            source, weight, ctx.shape, (needs_x, needs_weight)
-        )
-        by_x = None if by_x is None else by_x.permute(0, 1, 4, 2, 3)
-        by_bias = None if errors is None else errors.sum((0, 1, 2), dtype=torch.float64).to(errors.dtype)
-        return by_x, by_weight, by_bias, by_gamma, by_beta, None
+            sums = scans.sums().unflatten(2, shape[2:]).flatten(1, 3)
+            numbers = weight.new_empty(1).expand(shape[0], shape[1:4].numel(), shape[4])  # of which only the shape is read
+            found = statistics.gradients(numbers, 2, *sums, variance, gamma, options.epsilon, True)
+            by_gamma, by_beta, *mixed = found
+            del sums
+            scans.rows |= {"mix_error": scale, **{key: _wide(row[0], shape) for key, row in zip(MIXED, mixed, strict=True)}}
+        by_x, by_weight, errors = scans.gradients(needs_x, needs_weight, needs_bias)
+        if errors is not None:
+            by_bias = errors.unflatten(1, shape[2:]).sum((0, 1, 2), dtype=torch.float64).to(errors.dtype)
+        return None if by_x is None else by_x.permute(0, 1, 4, 2, 3), by_weight, by_bias, by_gamma, by_beta, None
+
+
+MIXED = ("mix_current", "mix_constant")
 
 
 @dataclass
-class Behind:
-    """The last scan of backward: through the neuron, and behind it through the convolution. `call` is that of all steps and
-    sequences, without what it writes; `shape` is that of the currents (T, B, H', W', C'). Their gradients, summed over time, are
-    added to `errors` (B, H', W', C'), if given."""
+class Scans:
+    """The scans of a backward pass, a piece at a time. `source` is the input (T, B, C, H, W), or its bits; `currents` are those
+    of forward (T, B, H', W', C'), or None: then they are computed again. `x` and `shape` are the shapes of input and currents,
+    channels last. `grad_spikes` is (T, B, H'·W'·C'), and `rows` are what `Backward` calls so, (B, H'·W'·C')."""
 
     options: ConvOptions
-    call: Backward
+    source: Tensor
+    weight: Tensor
+    currents: Tensor | None
+    x: torch.Size
     shape: torch.Size
-    errors: Tensor | None
+    grad_spikes: Tensor
+    checkpoints: Tensor
+    rows: dict[str, Tensor | None]
+
+    def sums(self) -> Tensor:
+        """Those of `Backward` by error and by current (2, B, H'·W'·C')."""
+        sums = self.weight.new_zeros(2, self.shape[1], self.shape[2:].numel())
+        whole = [(slice(0, self.shape[0]), slice(0, self.shape[1]))]
+        pieces = self.options.pieces(self.x, self.weight) if self.currents is None else whole
+        carried = self.carried(pieces)
+        for steps, items in pieces:
+            currents = self.currents_of(steps, items, None)
+            self.scan(steps, items, currents, carried, sums[:, items])
+        return sums
 
     def gradients(
-        self, source: Tensor, weight: Tensor, shape: torch.Size, needed: tuple[bool, bool]
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Gradients by x (T, B, H, W, C), which has that `shape`, and weight. `source` is (T, B, C, H, W), or its bits."""
-        numbers = shape[2:].numel() + self.call.currents.shape[2]
-        pieces = list(self.pieces(max(PIECE, 4 * weight.numel()) // numbers))
-        by_x = source.new_empty(shape, dtype=weight.dtype) if needed[0] and len(pieces) > 1 else None
+        self, needs_x: bool, needs_weight: bool, needs_errors: bool
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Gradients by the input (T, B, H, W, C), by the weight, and those by currents summed over time (B, H'·W'·C'); None where
+        not needed."""
+        pieces = self.options.pieces(self.x, self.weight)
+        by_x = self.weight.new_empty(self.x) if needs_x and len(pieces) > 1 else None
         by_weight: Tensor | None = None
-        carried = (
-            weight.new_zeros(shape[1], self.call.currents.shape[2]) if len({steps.start for steps, _ in pieces}) > 1 else None
-        )
+        errors = self.weight.new_zeros(1, self.shape[1], self.shape[2:].numel()) if needs_errors else None
+        carried = self.carried(pieces)
         for steps, items in pieces:
-            g = self.through_neuron(steps, items, None if carried is None else carried[items])
-            x = self.inputs(source[steps, items], shape[2:])
-            own_x, own_weight = self.options.gradients(g, x, weight, needed)
-            if by_x is None:
-                by_x = own_x
-            else:
-                by_x[steps, items] = own_x
-            by_weight = own_weight if by_weight is None or own_weight is None else by_weight.add_(own_weight)
-            del g, x, own_x, own_weight  # before there are those of the next piece
-        return by_x, by_weight
+            x = self.inputs(steps, items)
+            currents = self.currents_of(steps, items, x)
+            g = torch.empty_like(currents, memory_format=torch.contiguous_format)
+            self.scan(steps, items, currents, carried, None if errors is None else errors[:, items], g)
+            del currents
+            if needs_weight:
+                own = self.options.by_weight(g, x, self.weight)
+                by_weight = own if by_weight is None else by_weight.add_(own)
+                del own
+            if by_x is not None:
+                x = by_x.view(-1)[: x.numel()].view(x.shape)  # which frees the piece's inputs
+                by_x[steps, items] = self.options.by_input(g, x, self.weight)
+            elif needs_x:
+                by_x = self.options.by_input(g, x, self.weight)
+            del x, g  # before there are those of the next piece
+        return by_x, by_weight, None if errors is None else errors[0]
 
-    def pieces(self, images: int) -> Iterator[tuple[slice, slice]]:
-        """Steps and sequences that are taken together, the last steps first; with `recompute` so many images."""
-        steps, batch = self.shape[:2]
-        chunk = CHECKPOINT_STEPS if self.options.recompute else max(1, steps)
-        count = max(1, images // min(chunk, steps)) if self.options.recompute else max(1, batch)
-        for start in reversed(range(0, steps, chunk)):
-            for first in range(0, batch, count):
-                yield slice(start, min(start + chunk, steps)), slice(first, min(first + count, batch))
+    def carried(self, pieces: list[Piece]) -> Tensor | None:
+        """Room for the gradient by states between pieces, unless each has all steps."""
+        several = any(steps.start for steps, _ in pieces)
+        return self.weight.new_zeros(self.shape[1], self.shape[2:].numel()) if several else None
 
-    def through_neuron(self, steps: slice, items: slice, carried: Tensor | None) -> Tensor:
-        """The gradient by the currents of a piece. `carried`, if the sequence has several, is that by the
-        state after the piece, and becomes that by the state before it."""
-        whole = self.call
-        rows = ("scale", "shift", "center", "mix_error", "mix_current", "mix_constant")
-        part = {name: row[items] for name in rows if (row := getattr(whole, name)) is not None}
-        part |= {name: getattr(whole, name)[steps, items] for name in ("currents", "grad_spikes")}
-        g = torch.empty_like(part["currents"], memory_format=torch.contiguous_format)
-        errors = None if self.errors is None else g.new_empty(g.shape[1:])
-        call = replace(
-            whole,
-            checkpoints=whole.checkpoints[steps.start // CHECKPOINT_STEPS : -(-steps.stop // CHECKPOINT_STEPS), items],
-            grad_final=None if carried is None else carried.clone(),
-            grad_state=carried,
-            grad_currents=g,
-            sum_error=errors,
-            **part,
+    def scan(
+        self, steps: slice, items: slice, currents: Tensor, carried: Tensor | None, sums: Tensor | None, g: Tensor | None = None
+    ) -> None:
+        """One piece through the neuron: its sums are added to `sums` (1 or 2, items, …), the gradient by its currents (T, items,
+        H', W', C') is written to `g`. `carried`, by the state after it, becomes that by the state before it."""
+        own = None if sums is None else torch.empty_like(sums, memory_format=torch.contiguous_format)
+        after = None if carried is None else carried[items]
+        call = Backward(
+            spec=self.options.neuron.spec,
+            currents=currents.flatten(2),
+            checkpoints=self.checkpoints[steps.start // CHECKPOINT_STEPS : -(-steps.stop // CHECKPOINT_STEPS), items],
+            grad_spikes=self.grad_spikes[steps, items],
+            grad_final=None if after is None else after.clone(),
+            grad_state=after,
+            grad_currents=None if g is None else g.flatten(2),
+            sum_error=None if own is None else own[0],
+            sum_by_current=None if own is None or len(own) == 1 else own[1],
+            **{name: None if row is None else row[items] for name, row in self.rows.items()},
         )
         run(backends.module(self.options.neuron.backend).backward, call)
-        if self.errors is not None and errors is not None:
-            self.errors[items] += errors.unflatten(1, self.shape[2:])
-        return g.unflatten(2, self.shape[2:])
+        if sums is not None:
+            sums += own
 
-    def inputs(self, source: Tensor, image: torch.Size) -> Tensor:
-        """(T, B, H, W, C) of a piece of x or of its bits."""
+    def inputs(self, steps: slice, items: slice) -> Tensor:
+        """(T, B, H, W, C) of a piece."""
+        source = self.source[steps, items]
         if not self.options.packs:
             return pixels_last(source)
-        x = self.call.currents.new_empty(*source.shape[:2], image.numel())
+        x = self.weight.new_empty(*source.shape[:2], self.x[2:].numel())
         bits.unpack(source, 1, x)
-        return x.unflatten(2, image)
+        return x.unflatten(2, self.x[2:])
 
-
-def _through_norm(
-    call: Backward, currents: Tensor, variance: Tensor, gamma: Tensor | None, options: ConvOptions
-) -> tuple[Backward, Tensor | None, Tensor | None]:
-    """The first scan: `call` with what its second scan mixes, and the gradients by γ and β (C',)."""
-    sums = currents.new_empty(2, *currents.shape[1:])
-    first = replace(call, sum_error=sums[0].flatten(1), sum_by_current=sums[1].flatten(1))
-    run(backends.module(options.neuron.backend).backward, first)
-    of_pixels = currents.flatten(1, 3)
-    found = by_channel(of_pixels, 2).gradients(of_pixels, 2, *sums.flatten(1, 3), variance, gamma, options.epsilon, True)
-    by_gamma, by_beta, *mixed = found
-    mix_current, mix_constant = (_wide(row[0], currents) for row in mixed)
-    return replace(call, mix_error=call.scale, mix_current=mix_current, mix_constant=mix_constant), by_gamma, by_beta
+    def currents_of(self, steps: slice, items: slice, x: Tensor | None) -> Tensor:
+        """(T, B, H', W', C') of a piece, whose inputs are x, if they are there already."""
+        if self.currents is not None:
+            return self.currents[steps, items]
+        return self.options.currents(self.inputs(steps, items) if x is None else x, self.weight)
 
 
 def pixels_last(x: Tensor) -> Tensor:
@@ -209,23 +261,22 @@ def _images(x: Tensor) -> Tensor:
     return x.flatten(0, 1).permute(0, 3, 1, 2)
 
 
-def _wide(of_channels: Tensor, currents: Tensor) -> Tensor:
+def _wide(of_channels: Tensor, shape: torch.Size) -> Tensor:
     """(B, H'·W'·C') of one number for each channel: rows of a whole image, which the neuron's kernel takes in one go."""
-    _, batch, height, width, _ = currents.shape
+    _, batch, height, width, _ = shape
     return of_channels.expand(height * width, -1).reshape(1, -1).expand(batch, -1)
 
 
 def _rows(
-    currents: Tensor,
+    shape: torch.Size,
     mean: Tensor | None,
     variance: Tensor | None,
     weight: Tensor | None,
     bias: Tensor | None,
-    options: ConvOptions,
-) -> tuple[Tensor | None, ...]:
+    epsilon: float | None,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Scale, shift and mean of the neuron's current as `_wide` rows; without a norm the bias alone."""
-    if mean is None:
-        return None, None if bias is None else _wide(bias, currents), None
-    of_pixels = currents.flatten(1, 3)
-    rows = by_channel(of_pixels, 2).rows(of_pixels, 2, mean, variance, weight, bias, options.epsilon)
-    return tuple(_wide(row[0], currents) for row in rows)
+    if mean is None or variance is None or epsilon is None:
+        return None, None if bias is None else _wide(bias, shape), None
+    scale, shift = statistics.scale_and_shift(mean, variance, weight, bias, epsilon)
+    return _wide(scale, shape), _wide(shift, shape), _wide(mean, shape)
