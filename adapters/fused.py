@@ -9,6 +9,8 @@ the spikes in front of a convolution.
 
 from typing import Any
 
+from snnbench.kernels.spec import LEARNED
+
 from .base.case import SPIKES, Case
 from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
@@ -32,10 +34,14 @@ class Fused(TorchAdapter):
     linear_constructions = tuple(LINEAR)
     uncut_constructions = constructions
     synaptic_constructions = ("default", *SPELLINGS, "vanilla")
+    learning_constructions = synaptic_constructions
+    learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
             return f"{case.precision} has short operands already: there is nothing to split"
+        if not case.native and case.spec.learned_decay and case.mode != "eager":
+            return "our neuron reads a learned decay on the host at every call, which no compiler or graph can hold"
         if _requested(case.construction) is None:
             return None
         from snnbench.kernels.lif import backends
@@ -59,7 +65,8 @@ class Fused(TorchAdapter):
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        if case.construction == "vanilla" or (not case.native and case.spec.current_decay is not None):
+        apart = not case.native and (case.spec.current_decay is not None or case.spec.learned_decay is not None)
+        if case.construction == "vanilla" or apart:
             return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:

@@ -4,6 +4,8 @@
 `associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
 """
 
+from snnbench.kernels.spec import LEARNED, decay_of
+
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import jax_spike, reset
@@ -13,6 +15,8 @@ class JaxScan(JaxAdapter):
     name = "jax"
     constructions = ("default", "associative-scan")
     synaptic_constructions = ("default",)
+    learning_constructions = ("default",)
+    learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:
         if case.construction == "associative-scan" and case.spec.reset != "none":
@@ -33,6 +37,8 @@ class JaxScan(JaxAdapter):
     def neuron(self, spec, features):
         import jax
 
+        if spec.learned_decay:
+            return learning(spec)
         at_rest, step = self.step(spec, features)
         return lambda currents: jax.lax.scan(step, at_rest(currents[0]), synaptic(spec, currents))[1]
 
@@ -60,14 +66,27 @@ class JaxScan(JaxAdapter):
         return spikes
 
 
-def firing(spec):
-    """One step, (potentials after the last reset, currents) → (potentials after the reset, (spikes, potentials before it))."""
+def learning(spec):
+    """The neuron of (the parameter that its decay is made of, currents)."""
+    import jax
+    import jax.numpy as jnp
+
+    def spikes(parameter, currents):
+        fire = firing(spec, decay_of(spec, parameter, jnp))
+        return jax.lax.scan(fire, jnp.zeros_like(currents[0]), currents)[1][0]
+
+    return spikes
+
+
+def firing(spec, decay=None):
+    """One step, (potentials after the last reset, currents) → (potentials after the reset, (spikes, potentials before it)); with
+    another `decay` than the specification's, if given."""
     import jax
 
-    spike = jax_spike(spec)
+    spike, decay = jax_spike(spec), spec.decay if decay is None else decay
 
     def fire(after, current):
-        v = spec.decay * after + current
+        v = decay * after + current
         s = spike(v)
         return reset(spec, v, s, jax.lax.stop_gradient), (s, v)
 

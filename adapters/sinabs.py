@@ -1,13 +1,14 @@
 """Sinabs' `LIF`, batch first, the time loop inside (https://sinabs.readthedocs.io).
 
 `default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
-`alphas`                `LIF` with the decay itself (`train_alphas=True`), not trained.
+`alphas`                `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is learned; then all are.
 `layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` for sums.
 """
 
 import math
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 
 from snnbench.kernels.surrogates import derivative
 
@@ -22,6 +23,8 @@ class Sinabs(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "alphas", "layers")
     layers = "sinabs.layers"
     synaptic_constructions = (*TorchAdapter.constructions, "alphas")
+    learning_constructions = (*TorchAdapter.constructions, "alphas", "layers")
+    learned_decays = MappingProxyType({"direct": "alpha_mem"})
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -78,10 +81,11 @@ class Sinabs(TorchAdapter):
         kind = layers.LIFSqueeze if squeezed else layers.LIF
         if spec.current_decay is not None:
             alike["tau_syn"] = torch.tensor(-1 / math.log(spec.current_decay))
-        lif = kind(tau_mem=tau, norm_input=False, train_alphas=construction == "alphas", **alike)
+        alphas = construction == "alphas" or spec.learned_decay is not None
+        lif = kind(tau_mem=tau, norm_input=False, train_alphas=alphas, **alike)
         lif.requires_grad_(False)
-        if construction == "alphas":
-            lif.alpha_mem.fill_(spec.decay)
+        if alphas:
+            lif.alpha_mem.fill_(spec.decay).requires_grad_(spec.learned_decay is not None)
             if spec.current_decay is not None:
                 lif.alpha_syn.fill_(spec.current_decay)
         return lif

@@ -13,6 +13,7 @@
 """
 
 from math import log, prod
+from types import MappingProxyType
 
 from snnbench.kernels.surrogates import derivative
 
@@ -40,6 +41,8 @@ class SnnTorch(TorchAdapter):
     chain_constructions = ("layers",)
     linear_constructions = ("stepwise", "linear-leaky")
     synaptic_constructions = TorchAdapter.constructions
+    learning_constructions = (*TorchAdapter.constructions, "layers")
+    learned_decays = MappingProxyType({"direct": "beta"})
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -107,7 +110,7 @@ class SnnTorch(TorchAdapter):
 def leaky_of(spec, **how):
     from snntorch import Leaky
 
-    return Leaky(spec.decay, **resetting(spec), **how)
+    return Leaky(spec.decay, learn_beta=spec.learned_decay is not None, **resetting(spec), **how)
 
 
 def resetting(spec) -> dict:

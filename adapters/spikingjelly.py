@@ -5,7 +5,8 @@
                             With a synaptic current `CUBALIFNode`, called once per step.
 `cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
 `single-step`               `LIFNode` called once per step.
-`parametric`                `ParametricLIFNode`, its time constant not trained.
+                            Where the decay is learned, `ParametricLIFNode`.
+`parametric`                `ParametricLIFNode`, its time constant trained only where the decay is learned.
 `layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in multi-step mode.
 `sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
 """
@@ -13,6 +14,7 @@
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
 from .base.case import Case
 from .base.contract import Unsupported
@@ -35,6 +37,8 @@ class SpikingJelly(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", "sliding-psn")
     uncut_constructions: tuple[str, ...] = ("sliding-psn",)
     synaptic_constructions = (*TorchAdapter.constructions, "single-step", "layers")
+    learning_constructions = (*TorchAdapter.constructions, "single-step", "layers", "parametric")
+    learned_decays = MappingProxyType({"sigmoid": "w"})
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.spec, case.construction == "sliding-psn"
@@ -63,7 +67,8 @@ class SpikingJelly(TorchAdapter):
         """`backend`: the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", "sliding-psn"):
             return {"backend": "torch"}
-        return {"backend": provider_of("plif" if case.construction == "parametric" else "lif", case)}
+        parametric = case.construction == "parametric" or (not case.native and case.spec.learned_decay)
+        return {"backend": provider_of("plif" if parametric else "lif", case)}
 
     def lif(self, spec, features, construction):
         from spikingjelly.activation_based import neuron
@@ -82,14 +87,14 @@ class SpikingJelly(TorchAdapter):
             "detach_reset": spec.detach_reset,
             "surrogate_function": self.surrogate(spec),
         }
-        if construction != "parametric":
-            alike["step_mode"] = "s" if construction == "single-step" else "m"
+        alike["step_mode"] = "s" if construction == "single-step" else "m"
+        if construction != "parametric" and spec.learned_decay is None:
             if spec.decay == 1:
                 del alike["decay_input"]
                 return self.loop(neuron.IFNode(**alike))
             return self.loop(neuron.LIFNode(1 / (1 - spec.decay), **alike))
-        node = neuron.ParametricLIFNode(1 / (1 - spec.decay), step_mode="m", **alike)
-        node.w.requires_grad_(False)
+        node = neuron.ParametricLIFNode(1 / (1 - spec.decay), **alike)
+        node.w.requires_grad_(spec.learned_decay is not None)
         return self.loop(node)
 
     def modules(self, case: Case, network: Network):

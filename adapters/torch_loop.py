@@ -1,6 +1,8 @@
 """A plain PyTorch loop: what a user writes without any framework. The reference that other adapters are compared with, and
 the only torch adapter that hands out potentials."""
 
+from snnbench.kernels.spec import LEARNED, decay_of, parameter_of_decay
+
 from .base.spikes import reset, torch_spike
 from .base.torch_adapter import TorchAdapter
 
@@ -8,6 +10,8 @@ from .base.torch_adapter import TorchAdapter
 class TorchLoop(TorchAdapter):
     name = "torch"
     synaptic_constructions = TorchAdapter.constructions
+    learning_constructions = TorchAdapter.constructions
+    learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def neuron(self, spec, features):
         import torch
@@ -23,6 +27,17 @@ class TorchLoop(TorchAdapter):
                 s = spike(v)
                 return s, reset(spec, v, s, torch.Tensor.detach)
 
+        class Learning(TimeLoop):
+            def __init__(self):
+                super().__init__()
+                self.decay = torch.nn.Parameter(torch.tensor([parameter_of_decay(spec)]))
+
+            def step(self, current, v):
+                v = torch.zeros_like(current) if v is None else v
+                v = decay_of(spec, self.decay, torch) * v + current
+                s = spike(v)
+                return s, reset(spec, v, s, torch.Tensor.detach)
+
         class WithSynapse(Loop):
             def step(self, current, state):
                 i, v = state or (torch.zeros_like(current), None)
@@ -30,6 +45,8 @@ class TorchLoop(TorchAdapter):
                 s, v = super().step(i, v)
                 return s, (i, v)
 
+        if spec.learned_decay:
+            return Learning()
         return Loop() if spec.current_decay is None else WithSynapse()
 
     def potentials(self, spec, features, construction):

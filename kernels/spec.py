@@ -9,6 +9,11 @@ threshold share one arbitrary unit.
 
 A neuron with a synaptic current (current-based, "CUBA") has i[t] = current_decay · i[t-1] + x[t], i[-1] = 0, in place of x[t].
 
+A neuron that learns its decay has one parameter w for all its features, and `decay` is what it starts from:
+
+    direct               decay = w
+    sigmoid              decay = 1 − 1/(1 + exp(−w))           Fang et al. 2021 (PLIF: 1/τ = σ(w))
+
     reset                p[t]                                  gradient
     soft                 v − threshold·s                       through s unless detach_reset
     hard                 v·(s = 0)                             s is a constant if detach_reset
@@ -29,11 +34,14 @@ The derivative of the spike is replaced by a surrogate σ'(u), u = v − thresho
 """
 
 from dataclasses import asdict, dataclass, fields, replace
+from math import log
 from types import NoneType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
 SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
+
+LEARNED = ("direct", "sigmoid")
 
 LARGEST = 3.4e38
 """The largest threshold or slope: beyond it float32 has no finite number."""
@@ -52,6 +60,7 @@ class NeuronSpec:
     slope: float = 1.0
     max_spikes: int = 1
     current_decay: float | None = None
+    learned_decay: str | None = None
     text: ClassVar[str]
     """All fields in one line, for operators whose arguments are texts. Each instance has its own; it is no field."""
 
@@ -75,9 +84,22 @@ class NeuronSpec:
             raise ValueError(f"max_spikes = {self.max_spikes} must be at least 1")
         if self.current_decay is not None and not 0 < self.current_decay < 1:
             raise ValueError(f"current_decay = {self.current_decay} must be above 0 and below 1")
+        if self.learned_decay is not None:
+            self._check_learned()
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
         synapse = "" if self.current_decay is None else f" {float(self.current_decay)!r}"
-        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}")
+        learned = "" if self.learned_decay is None else f" {self.learned_decay}"
+        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}")
+
+    def _check_learned(self) -> None:
+        if self.learned_decay not in LEARNED:
+            raise ValueError(f"learned_decay = {self.learned_decay!r} is not one of {', '.join(LEARNED)}")
+        if self.decay == 1:
+            raise ValueError("decay = 1 is no decay to learn from: it must be below 1")
+        if self.reset == "soft-undecayed":
+            raise ValueError("learned_decay is not offered with the reset soft-undecayed, which divides by the decay")
+        if self.current_decay is not None:
+            raise ValueError("learned_decay is not offered with a synaptic current")
 
     def __hash__(self) -> int:
         return hash(self.text)  # a string remembers its hash, and the kernels look specs up at every call
@@ -85,9 +107,11 @@ class NeuronSpec:
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
         """The inverse of `text`."""
-        reset, detach, decay, threshold, surrogate, slope, most, *synapse = text.split()
+        reset, detach, decay, threshold, surrogate, slope, most, *others = text.split()
         numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
-        return cls(reset, detach == "1", *numbers, *map(float, synapse))
+        learned = others.pop() if others and others[-1] in LEARNED else None
+        synapse = float(others[0]) if others else None
+        return cls(reset, detach == "1", *numbers, current_decay=synapse, learned_decay=learned)
 
     @property
     def subtracted(self) -> float:
@@ -107,7 +131,7 @@ class NeuronSpec:
         return f"{self.reset}({', '.join(different)})"
 
     def as_dict(self) -> dict:
-        """All fields but a synaptic current that is not there, so that ids from before it was known are the same."""
+        """All fields but those that are None, so that ids from before they were known are the same."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -118,3 +142,18 @@ NEURONS = {
     "soft-undecayed": NeuronSpec(reset="soft-undecayed"),
     "hard-straight": NeuronSpec(reset="hard-straight", detach_reset=True),
 }
+
+
+def decay_of(spec: NeuronSpec, parameter: Any, xp: Any) -> Any:
+    """The decay that the parameter of a neuron with a learned one stands for. `xp` is its library: torch, jax.numpy or numpy."""
+    return parameter if spec.learned_decay == "direct" else 1 / (1 + xp.exp(parameter))
+
+
+def parameter_of_decay(spec: NeuronSpec) -> float:
+    """The parameter with which a neuron with a learned decay starts."""
+    return spec.decay if spec.learned_decay == "direct" else log(1 / spec.decay - 1)
+
+
+def decay_by_parameter(spec: NeuronSpec, decay: Any) -> Any:
+    """The derivative of a learned decay by its parameter."""
+    return 1.0 if spec.learned_decay == "direct" else -decay * (1 - decay)

@@ -30,7 +30,7 @@ OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "status", "
 PLAIN = {"kernels.spec", "kernels.surrogates"}
 """Modules that import the standard library and each other only."""
 
-MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 32_000
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 34_000
 """Rooms of the house, lines of a file, lines of the three packages: all lines count."""
 
 

@@ -2,9 +2,10 @@
 (Program)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import frexp
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from snnbench.kernels.spec import NeuronSpec
@@ -68,6 +69,10 @@ class Adapter(ABC):
     """Those of `constructions` that are about the linear layer in front of a neuron; refused for networks without one."""
     synaptic_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neurons can have a synaptic current, `current_decay` in their specification."""
+    learned_decays: Mapping[str, str] = MappingProxyType({})
+    """The neuron's parameter, as the framework calls it, by the way in which a decay can be learned (`kernels.spec.LEARNED`)."""
+    learning_constructions: tuple[str, ...] = ()
+    """Those of `constructions` whose neurons can learn their decay."""
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
@@ -140,6 +145,8 @@ class Adapter(ABC):
             return wrong or f"{case.optimizer} moves parameters, and this network has none"
         if case.spec.current_decay is not None and case.construction not in self.synaptic_constructions:
             return f"{self.name}'s neurons are offered without a synaptic current in construction {case.construction!r}"
+        if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
+            return wrong
         reason = self.supports(case)
         if not isinstance(reason, str | None):
             raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
@@ -155,6 +162,17 @@ class Adapter(ABC):
         if reason is None and case.spec.current_decay is not None and any(o["recurrent"] for o in options):
             reason = "a recurrent neuron with a synaptic current is not offered"
         return reason
+
+    def _refuses_learned(self, case: Case, network: Network) -> str | None:
+        way = case.spec.learned_decay
+        if way not in self.learned_decays or case.construction not in self.learning_constructions:
+            place = f"in construction {case.construction!r}"
+            return f"{self.name}'s neurons are offered without a decay that is learned as {way!r} {place}"
+        if not (case.loss and case.optimizer):
+            return "a decay is learned with a loss and an optimizer: plain gradient descent would leave no decay"
+        if any(network.node(name).options["recurrent"] for name in network.neurons):
+            return "a recurrent neuron that learns its decay is not offered"
+        return None
 
     def _refuses_native(self, case: Case, network: Network) -> str | None:
         if self.native_description is None:

@@ -57,7 +57,8 @@ class JaxNetwork:
     def _parts(self) -> Iterator[tuple[Node, Node, Callable[..., Any]]]:
         """(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a
         neuron with potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
-        layers = {neuron: linear for linear, neuron in self.network.neurons_behind("linear")}
+        pairs = self.network.neurons_behind("linear")
+        layers = {neuron: linear for linear, neuron in pairs if "decay" not in self.network.parameters.get(neuron, {})}
         for node in self.network.nodes:
             if node.name in layers:
                 linear = self.network.node(layers[node.name])
@@ -80,6 +81,8 @@ class JaxNetwork:
             recurrent = _recurrent(*self.adapter.step(node.options["neuron"], features))
             return lambda own, x: recurrent(own["recurrent"], x if scale is None else scale * x)
         neuron = self.adapter.neuron_of(self.case, node, features)
+        if "decay" in self.network.parameters.get(node.name, {}):
+            return lambda own, x: neuron(own["decay"], x if scale is None else scale * x)
         return lambda own, x: neuron(x if scale is None else scale * x)
 
 

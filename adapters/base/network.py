@@ -185,7 +185,7 @@ class Network:
     def scales(self, factor: float) -> dict[str, float]:
         """`factor`, on the currents of all neurons, by the nodes whose parameters take it; under INPUT that on the input."""
         places = [self.scaled_at(neuron) for neuron in self.neurons]
-        recurrent = [neuron for neuron in self.neurons if neuron in self.parameters]
+        recurrent = [neuron for neuron in self.neurons if self.node(neuron).options["recurrent"]]
         return {} if factor == 1 else dict.fromkeys([*filter(None, places), *recurrent], factor)
 
     def scaled_in_call(self, factor: float) -> list[str]:
@@ -219,7 +219,8 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
     if node.kind == "norm":
         return {"weight": features[:1], "bias": features[:1]}
     if node.kind == "neuron":
-        return {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
+        own: dict[str, Shape] = {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
+        return {**own, "decay": (1,)} if getattr(options["neuron"], "learned_decay", None) else own
     if node.kind not in ("linear", "conv"):
         return {}
     kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()

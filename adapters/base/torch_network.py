@@ -144,6 +144,7 @@ class TorchSpelling(Protocol):
     """What networks and programs ask of a TorchAdapter."""
 
     name: str
+    learned_decays: Mapping[str, str]
 
     def scale_of(self, case: Case) -> float: ...
     def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], nn.Module]: ...
@@ -193,10 +194,18 @@ class TorchNetwork(nn.Module):
                 wanted = self.network.parameters.get(name, ())
                 if "recurrent" in wanted:
                     places[name] = {"recurrent": _inner(part.module, Recurrent).recurrent.weight}
+                elif "decay" in wanted:
+                    places[name] = {"decay": self._decay(part, self.network.node(name))}
                 elif wanted:
                     pair = self._weight_and_bias(_module_of(part, self.network.node(name)))
                     places[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
         return {name: places[name] for name in self.network.parameters}
+
+    def _decay(self, part: Part, neuron: Node) -> nn.Parameter:
+        """The parameter that a neuron's decay is made of."""
+        wanted = self.adapter.learned_decays[neuron.options["neuron"].learned_decay]
+        named = _module_of(part, neuron).named_parameters()
+        return next(parameter for name, parameter in named if name.rpartition(".")[2] == wanted)
 
     def _weight_and_bias(self, module: nn.Module) -> tuple[nn.Parameter, nn.Parameter | None]:
         """Where the adapter says that they are; of a layer that we built, the layer's own."""

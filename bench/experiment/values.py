@@ -46,8 +46,8 @@ NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATI
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
-OPTIONAL = "current_decay"
-"""A field that is a number, where it is there at all."""
+OPTIONAL: dict[str, Any] = {"current_decay": float, "learned_decay": str}
+"""Fields that need not be there, with what they are where they are."""
 
 
 def parse_neuron_text(text: str) -> NeuronSpec | Native:
@@ -71,7 +71,7 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         raise ValueError("must be the name of a neuron or a table of its fields")
     if value == NATIVE.as_dict():  # as a result folder keeps it
         return NATIVE
-    kinds: dict[str, Any] = {field.name: float if field.name == OPTIONAL else field.type for field in fields(NeuronSpec)}
+    kinds: dict[str, Any] = {field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)}
     for key, item in value.items():
         if key not in kinds:
             raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")

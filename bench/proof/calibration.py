@@ -26,7 +26,7 @@ def calibrate(case: Case, network: Network) -> dict[str, float]:
     """The gain of every neuron: a factor on the parameters that make its currents (see `scaled_nodes`)."""
     last, gains = network.neurons[-1], {}
     soft = _soft(network.up_to(last))
-    parameters = {name: draw_parameters(case, network, name) for name in network.parameters if name in soft.shapes}
+    parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
     x = draw_input(case, network, ONE_INPUT)[:MOST_STEPS, :MOST_ITEMS]
     if oracle.is_lean(network, *x.shape[:2]):
         x = x[:, : MOST_ITEMS // 2]
@@ -107,9 +107,10 @@ def _settle(
 
 
 def _soft(network: Network) -> Network:
-    """The same network, every neuron with soft reset."""
+    """The same network, every neuron with soft reset and its decay as it is."""
 
     def soft(node: Node) -> Node:
-        return replace(node, options={**node.options, "neuron": spec_of(node.options["neuron"]).with_reset("soft")})
+        plain = replace(spec_of(node.options["neuron"]), reset="soft", learned_decay=None)
+        return replace(node, options={**node.options, "neuron": plain})
 
     return Network(network.input, tuple(soft(node) if node.kind == "neuron" else node for node in network.nodes))

@@ -74,6 +74,7 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     verdict.findings += _values(problem, call, result, limits)
     if verdict.passed and call.gradients is not None:
         expected = oracle.backward(network, result, upstream_of(problem, result))
+        call = replace(call, unseen=_of_sums(result, call, limits))
         _gradients(verdict, problem, call, expected, limits)
         if verdict.findings and (unseen := _at_edges(problem, call, limits)):
             verdict.findings.clear()
@@ -89,6 +90,13 @@ def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
     if problem.loss is None:
         return problem.upstream
     return loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)[1]
+
+
+def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
+    """What is unseen of a call, and beside it the rounding of gradients that are one sum over all neurons: its terms cancel, and
+    are as exact as other gradients are."""
+    sums = {(name, "decay"): limits[name].gradient * spread for name, spread in result.spread.items()}
+    return {place: sums.get(place, 0.0) + call.unseen.get(place, 0.0) for place in {*sums, *call.unseen}}
 
 
 def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:

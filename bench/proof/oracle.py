@@ -12,10 +12,11 @@ import numpy as np
 
 from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.kernels.spec import decay_by_parameter, decay_of
 
 from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
 from .problem import is_chain
-from .recurrence import run, run_backward, slope_of, spec_of
+from .recurrence import by_decay, run, run_backward, slope_of, spec_of
 
 Spikes = Mapping[str, np.ndarray]
 """Spikes (T, B, *features) by neuron."""
@@ -28,7 +29,8 @@ class Run:
     """What one run of a network gave, float64, by node: values (the input's among them) and how gradients go back through it;
     of neurons, the potentials before the spike and the spikes that they call for; of norms, mean and unbiased variance. `lean`:
     most of it is forgotten, and what gradients need is computed again from `parameters` and the spikes `forced`. `wider`: by how
-    much, by neuron, the window of a surrogate that ends abruptly is."""
+    much, by neuron, the window of a surrogate that ends abruptly is. `spread`: the L2 norm, by neuron, of the numbers whose sum
+    is the gradient by its learned decay, once `backward` has run."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Run:
     expected: dict[str, np.ndarray] = field(default_factory=dict)
     spikes: dict[str, np.ndarray] = field(default_factory=dict)
     statistics: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    spread: dict[str, float] = field(default_factory=dict)
 
 
 LARGE, LEAN = 2**23, 2**25
@@ -133,14 +136,21 @@ def _neuron(
 ) -> tuple[np.ndarray, Pull]:
     spec, recurrent, by_potentials = spec_of(node.options["neuron"]), own.get("recurrent"), node.options["potentials"]
     given = None if spikes is None else spikes.astype(np.float64)
-    v, expected = run(spec, x, given, recurrent, contrary)
+    decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else None
+    v, expected = run(spec, x, given, recurrent, contrary, decay)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
-        gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials, slope)
-        return {} if recurrent is None else {"recurrent": np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))}, gradient
+        gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials, slope, decay=decay)
+        by_own: dict[str, np.ndarray] = {}
+        if recurrent is not None:
+            by_own["recurrent"] = np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))
+        if decay is not None:
+            sums = decay_by_parameter(spec, decay) * by_decay(spec, v, s, gradient)
+            by_own["decay"], result.spread[node.name] = sums.sum().reshape(1), float(np.linalg.norm(sums))
+        return by_own, gradient
 
     return v if by_potentials else s, pull
 

@@ -16,6 +16,7 @@ from snnbench.adapters.base.case import SPIKE_SHARE, Case
 from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network
 from snnbench.adapters.base.rolling import rolled
+from snnbench.kernels.spec import parameter_of_decay
 
 from ..measure.phases import Draw
 from .recurrence import spec_of
@@ -74,9 +75,11 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
     simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
     upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
     linear = network.only_before(neuron, "linear")
+    own = {name: array for name, array in problem.parameters.get(neuron, {}).items() if name == "decay"}
+    parameters = {neuron: own} if own else {}
     if linear is None:
-        return Problem(Network((len(rows),), (simple,)), {}, x[:, :, rows], other[:, :, rows], upstream)
-    parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}}
+        return Problem(Network((len(rows),), (simple,)), parameters, x[:, :, rows], other[:, :, rows], upstream)
+    parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}, **parameters}
     cut = replace(linear, inputs=(INPUT,), options={**linear.options, "outputs": len(rows)})
     nodes = (cut, replace(simple, inputs=(linear.name,)))
     return Problem(Network(x.shape[2:], nodes), parameters, x, other, upstream)
@@ -148,6 +151,9 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
     index, kind = list(network.parameters).index(name), network.node(name).kind
     arrays = {}
     for key, shape in network.parameters[name].items():
+        if key == "decay":
+            arrays[key] = np.full(shape, parameter_of_decay(network.node(name).options["neuron"]), np.float32)
+            continue
         z = _random(case, BIAS if key == "bias" else WEIGHT, index).standard_normal(shape, dtype=np.float32)
         if kind == "norm":
             arrays[key] = np.float32(0.1) * z if key == "bias" else 1 + np.float32(0.2) * z

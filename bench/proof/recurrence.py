@@ -65,15 +65,17 @@ def run(
     spikes: np.ndarray | None = None,
     recurrent: np.ndarray | None = None,
     contrary: float | None = None,
+    decay: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …). With
     `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
-    `contrary`: decisions no further than this from a threshold go the other way."""
-    currents = synaptic(spec, currents)
+    `contrary`: decisions no further than this from a threshold go the other way. `decay`: another one than the specification's,
+    as it was learned."""
+    currents, decay = synaptic(spec, currents), spec.decay if decay is None else decay
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after = np.zeros_like(currents[0])
     for t, current in enumerate(currents):
-        v[t] = spec.decay * after + current
+        v[t] = decay * after + current
         if recurrent is not None and t:
             v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
         expected[t] = fires(spec, v[t]) if contrary is None else contrary_to(spec, v[t], contrary)
@@ -109,12 +111,13 @@ def run_backward(
     by_potentials: bool = False,
     slope: np.ndarray | None = None,
     through_reset: float = 1.0,
+    decay: float | None = None,
 ) -> np.ndarray:
     """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes.
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
     With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead. Wrong backwards have another
-    `slope` (T, …) than σ'(v − θ), or count the gradient through the reset `through_reset` times."""
-    slope = slope_of(spec, v) if slope is None else slope
+    `slope` (T, …) than σ'(v − θ), or count the gradient through the reset `through_reset` times. `decay` as in `run`."""
+    slope, decay = slope_of(spec, v) if slope is None else slope, spec.decay if decay is None else decay
     gradient = np.empty_like(v)
     carried = np.zeros_like(v[0])
     for t in range(len(v) - 1, -1, -1):
@@ -129,5 +132,11 @@ def run_backward(
         gradient[t] = (by_spike + carried * (through_reset * by_s)) * slope[t] + carried * by_v
         if by_potentials:
             gradient[t] += upstream[t]
-        carried = spec.decay * gradient[t]
+        carried = decay * gradient[t]
     return synaptic(spec, gradient[::-1])[::-1]
+
+
+def by_decay(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Σ_t gv[t]·p[t−1]: the gradient by the decay, one number for each sequence, from potentials, spikes and gv (T, …)."""
+    after = [after_reset(spec, *before) for before in zip(v[:-1], spikes[:-1], strict=True)]
+    return sum((g * p for g, p in zip(gradient[1:], after, strict=True)), np.zeros_like(v[0]))

@@ -216,11 +216,11 @@ def _verdict(entry: Entry) -> str:
 
 LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
 NEURON = [field.name for field in fields(NeuronSpec)]
-"""Fields of a case whose columns stand last; likewise the last field of a neuron."""
+"""Fields of a case whose columns stand last; likewise the last two fields of a neuron."""
 
 METRICS: tuple[Metric, ...] = (
     *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST))),
-    *map(_neuron_metric, NEURON[:-1]),
+    *map(_neuron_metric, NEURON[:-2]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
     Metric("rank_low", _standing("best"), "count", "#", HINTS["rank_low"], f"{EVERY} {SUMMARY}", 0, lambda e: rank_of(e.row)),
@@ -295,6 +295,6 @@ METRICS: tuple[Metric, ...] = (
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
-    _neuron_metric(NEURON[-1]),
+    *map(_neuron_metric, NEURON[-2:]),
 )
 """In the order of results.csv, which people's scripts read."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from ..spec import NeuronSpec
 from ..spike_marks import mark
 from . import autograd, backends
+from .learned import LearnedDecay, decay_now
 from .operator import SPIKE_DTYPES, NeuronOptions, lif_op, state_dtype
 
 
@@ -84,6 +85,17 @@ def lif(
     return out
 
 
+def lif_of_parameter(currents: Tensor, spec: NeuronSpec, parameter: Tensor, spikes_dtype=None, backend=None) -> Tensor:
+    """Spikes of the neuron `spec` whose decay is learned, as its `parameter` (1,) has it now: reads it on the host."""
+    now = replace(spec, decay=decay_now(spec, parameter), learned_decay=None)
+    options = options_of(*request_of((currents, None, None, None), now, -1, spikes_dtype, False, backend))
+    learns = torch.is_grad_enabled() and (currents.requires_grad or parameter.requires_grad)
+    spikes = LearnedDecay.apply(currents, parameter, spec, replace(options, checkpoints=learns))
+    if options.spikes != "bits":
+        mark(spikes, spec.max_spikes)
+    return spikes
+
+
 def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scaled) -> LIFOutput:
     """The neuron on its synaptic current, which is the potential of another neuron that never fires; it is kept in the currents'
     type. The gradient goes back through both."""
@@ -138,6 +150,8 @@ def _check(spec, channel_dim, currents, state, scale, shift):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
     if spec.current_decay is not None:
         raise ValueError("a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF")
+    if spec.learned_decay is not None:
+        raise ValueError("a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear or a norm")
     for label, given in (("state", state), ("scale", scale), ("shift", shift)):
         if given is not None and given[2] != device:
             raise ValueError(f"{label} is on {given[2]}, the currents are on {device}")

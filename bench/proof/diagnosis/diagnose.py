@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.adapters.base.network import Network, Node
 from snnbench.adapters.base.result import Gradients
+from snnbench.kernels.spec import decay_of
 
 from .. import oracle
 from ..judge import Call, upstream_of
@@ -51,7 +53,7 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
         return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
-        return loss_fault(problem, call, limits) or diagnose(_with_upstream(problem, call), call, limits)
+        return loss_fault(problem, call, limits) or diagnose(_with_constants(_with_upstream(problem, call)), call, limits)
     return None
 
 
@@ -61,6 +63,22 @@ def _with_upstream(problem: Problem, call: Call) -> Problem:
         return problem
     result = oracle.forward(problem.network, problem.parameters, call.x, call.spikes)
     return replace(problem, upstream=upstream_of(problem, result), loss=None)
+
+
+def _with_constants(problem: Problem) -> Problem:
+    """`problem` with what its neurons have learned as their decay, for good: what is wrong with it is told as of any decay."""
+    network, learned = problem.network, {name: own["decay"] for name, own in problem.parameters.items() if "decay" in own}
+    if not learned:
+        return problem
+
+    def settled(node: Node) -> Node:
+        spec = node.options["neuron"]
+        decay = decay_of(spec, float(learned[node.name][0]), np)
+        return replace(node, options={**node.options, "neuron": replace(spec, decay=decay, learned_decay=None)})
+
+    nodes = tuple(settled(node) if node.name in learned else node for node in network.nodes)
+    parameters = {name: own for name, own in problem.parameters.items() if name not in learned}
+    return replace(problem, network=Network(network.input, nodes), parameters=parameters)
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:

@@ -89,6 +89,7 @@ OTHER_NEURON = {
     "slope": 2.0,
     "max_spikes": 2,
     "current_decay": 0.5,
+    "learned_decay": "direct",
 }
 
 

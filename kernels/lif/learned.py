@@ -1,0 +1,55 @@
+"""The fused neuron whose decay is a parameter: the kernels compute with the decay as it is, and its gradient is summed here.
+
+With e the gradient by the currents, ∂L/∂decay = Σ_t e[t]·p[t−1] over all sequences. Potentials are computed again for it, by a
+forward that hands them out: backward takes room for two more arrays of the currents' size. The decay is read on the host.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ..register import no_second_derivative
+from ..spec import NeuronSpec, decay_by_parameter, decay_of
+from .operator import NeuronOptions, run_backward, run_forward
+
+
+class LearnedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, currents: Tensor, parameter: Tensor, learned: NeuronSpec, options: NeuronOptions) -> Tensor:
+        """Spikes (T, B, …) of currents of that shape. `learned` is the neuron as it is specified, and that of `options` has the
+        decay that it has now."""
+        spikes, _, _, checkpoints = run_forward(options, currents, None, None, None)
+        ctx.save_for_backward(currents, parameter, checkpoints)
+        ctx.learned, ctx.options = learned, options
+        return spikes
+
+    @staticmethod
+    def backward(ctx, grad_spikes):
+        if torch.is_grad_enabled():
+            raise no_second_derivative("a LIF that learns its decay")
+        currents, parameter, checkpoints = ctx.saved_tensors
+        options, needed = ctx.options, [True, False, False, False]
+        errors = run_backward(options, currents, None, None, checkpoints, grad_spikes, None, None, needed)[0]
+        if not ctx.needs_input_grad[1]:
+            return errors, None, None, None
+        again = replace(options, trace=True, checkpoints=False)
+        _, _, potentials, _ = run_forward(again, currents, None, None, None)
+        by_decay = (errors[1:].double() * _after_reset(options.spec, potentials[:-1])).sum()
+        by_parameter = by_decay * decay_by_parameter(ctx.learned, options.spec.decay)
+        return errors, by_parameter.to(parameter.dtype).view(parameter.shape), None, None
+
+
+def decay_now(spec: NeuronSpec, parameter: Tensor) -> float:
+    """The decay that a parameter stands for."""
+    return float(decay_of(spec, parameter.detach().float(), torch))
+
+
+def _after_reset(spec: NeuronSpec, potentials: Tensor) -> Tensor:
+    """p of potentials v (…): as lif_step.h has it."""
+    if spec.reset == "none":
+        return potentials
+    if spec.reset.startswith("hard"):
+        return potentials * (potentials < spec.threshold)
+    counts = (potentials / spec.threshold).floor_().clamp_(0, spec.max_spikes)
+    return potentials - spec.subtracted * (counts if spec.max_spikes > 1 else potentials >= spec.threshold)
