@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..texts import SHOWN, clean, cut
-from . import adapters, check, compare, doctor, env, exit_codes, init, merge, plan, profile, report, run
+from . import adapters, check, compare, data, doctor, env, exit_codes, init, merge, plan, profile, report, run
 from .console import say
 
 
@@ -70,3 +70,4 @@ VERBS = (
 for verb in VERBS:
     app.command()(verb)
 app.add_typer(env.env, name="env")
+app.add_typer(data.data, name="data")

@@ -29,6 +29,7 @@ SHOWN = {
     "compare": (["compare", "out", "out", "--json"], 0, '"cases"'),
     "init": (["init", "mine.toml"], 0, "mine.toml"),
     "env": (["env", "list"], 0, "lava-dl"),
+    "data": (["data", "make", "shd", "--samples", "2"], 0, "data/SHD"),
 }
 
 

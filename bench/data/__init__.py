@@ -1,0 +1,1 @@
+"""Recordings of events, and the ways in which they become batches of frames."""

@@ -1,0 +1,43 @@
+"""The data sets whose files can be made and read: what they hold, and where tonic looks for them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """`splits` are files (or folders) by split below the folder `folder`, `sensor` is (x, y, polarities), `events` the median
+    number of events in a recording, `spread` the standard deviation of its logarithm, `seconds` the shortest and the longest
+    recording."""
+
+    name: str
+    folder: str
+    splits: dict[str, str]
+    classes: int
+    sensor: tuple[int, int, int]
+    events: int
+    spread: float
+    seconds: tuple[float, float]
+
+
+SOUNDS = (700, 1, 1)
+DATA_SETS = {
+    each.name: each
+    for each in (
+        # Cramer et al. 2022. Events of SSC: 2.65 GB at 4 bytes for each of 105,829 recordings; of SHD likewise longer ones.
+        DataSet("ssc", "SSC", {s: f"ssc_{s}.h5" for s in ("train", "valid", "test")}, 35, SOUNDS, 6200, 0.35, (0.8, 1.2)),
+        DataSet("shd", "SHD", {s: f"shd_{s}.h5" for s in ("train", "test")}, 20, SOUNDS, 7600, 0.35, (0.4, 1.2)),
+        # Orchard et al. 2015: three saccades of a tenth of a second each.
+        DataSet("nmnist", "NMNIST", {"train": "Train", "test": "Test"}, 10, (34, 34, 2), 4100, 0.25, (0.3, 0.32)),
+        # Amir et al. 2017, in the form that tonic downloads: one file for each gesture, times in milliseconds.
+        DataSet(
+            "dvsgesture",
+            "DVSGesture",
+            {"train": "ibmGestureTrain", "test": "ibmGestureTest"},
+            11,
+            (128, 128, 2),
+            300_000,
+            0.4,
+            (5.0, 7.0),
+        ),
+    )
+}
