@@ -1,4 +1,4 @@
-"""Writes synthetic recordings as files that tonic reads unchanged."""
+"""Writes synthetic recordings as files that tonic reads unchanged: it looks for the archive that they came from, not into it."""
 
 import json
 import os
@@ -53,7 +53,7 @@ Written = Iterator[tuple[str, int, int]]
 
 
 def _write_sounds(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
-    """HDF5 as zenkelab.org has it: seconds in float16. tonic looks for the archive beside it, and not into that."""
+    """HDF5 as zenkelab.org has it: seconds in float16."""
     try:
         import h5py
     except ImportError:
@@ -74,7 +74,7 @@ def _write_sounds(data: DataSet, path: Path, count: int, recordings: Iterable[Re
 
 
 def _write_saccades(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
-    """Five bytes for each event: x, y, and 23 bits of microseconds behind the polarity."""
+    """Five bytes for each event: x, y, and 23 bits of microseconds behind the polarity. tonic wants 10,000 files of a split."""
     for number, each in enumerate(recordings):
         t = np.rint(each.t * 1e6).astype(np.int64)
         columns = each.x, each.y, each.p << 7 | t >> 16, t >> 8 & 255, t & 255
@@ -82,15 +82,18 @@ def _write_saccades(data: DataSet, path: Path, count: int, recordings: Iterable[
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(np.stack(columns, 1).astype(np.uint8).tobytes())
         yield path.name, number + 1, count
+    path.with_name(f"{path.name.lower()}.zip").touch()
 
 
 def _write_gestures(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
-    """One array (events, 4) of x, y, polarity and milliseconds for each recording, its file called by the class."""
+    """One array (events, 4) of x, y, polarity and milliseconds for each recording, its file called by the class. tonic wants
+    100 files of a split."""
     for number, each in enumerate(recordings):
-        file = path / f"recording{number:05d}" / f"{each.label}.npy"
+        file = path / f"user{number:05d}_synthetic" / f"{each.label}.npy"
         file.parent.mkdir(parents=True, exist_ok=True)
         np.save(file, np.stack([each.x, each.y, each.p, np.rint(each.t * 1e3)], 1).astype(np.float64))
         yield path.name, number + 1, count
+    path.with_name(f"{path.name}.tar.gz").touch()
 
 
 WRITERS: dict[str, Callable[[DataSet, Path, int, Iterable[Recording]], Written]] = {

@@ -26,6 +26,15 @@ NATIVES_IN_MARKDOWN = "natives-markdown"
 """Columns of these that only Markdown has: a terminal shows them below the table."""
 
 
+def part_column(part: str, unit: str) -> str:
+    """The column of a stage's seconds (unit `s`) or of a kind of memory's bytes (`bytes`) of a step.
+
+    >>> part_column("conv, norm and neuron", "s")
+    'step_conv_norm_and_neuron_s'
+    """
+    return f"step_{part.replace(',', '').replace(' ', '_')}_{unit}"
+
+
 @dataclass(frozen=True)
 class Entry:
     """A case: its place among the lines of results.csv, its row, the value of every metric, and its conditions in words."""

@@ -19,7 +19,8 @@ from ..records.record import SCHEMA
 from ..records.rows import Row
 from ..workloads import WORKLOADS
 from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
-from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric
+from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric, part_column
+from .origin import ORIGIN, device_clock, proved, warnings
 
 HINTS = {
     "rank_low": "ranks by step time that the case may have among those that differ in nothing but the framework; =: not shown to "
@@ -135,8 +136,7 @@ def _epoch_s(row: Row) -> float | None:
 
 def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
     """Seconds of a stage of the step, or bytes of a kind of memory at its peak."""
-    column = f"step_{name.replace(' ', '_')}_{'s' if unit == 's' else 'bytes'}"
-    return Metric(column, lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None, unit)
+    return Metric(part_column(name, unit), lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None, unit)
 
 
 def _learned(name: str, value: Callable[[Any], Any], **shown: Any) -> Metric:
@@ -186,32 +186,14 @@ def _ratio(entry: Entry) -> str:
     return "" if ratio is None else f"{ratio:.2f}×" + (f" ({low:.2f}–{high:.2f})" if low is not None else "")
 
 
-def _proved(row: Row) -> bool | None:
-    """Unknown of a native neuron, which is held against no oracle."""
-    return row.proved if row.first.proof and not row.case.native else None
-
-
-def _device_clock(row: Row) -> str | None:
-    timing = row.first.timing("step")
-    return timing.device_clock if timing else None
-
-
-def _warnings(row: Row) -> str:
-    return "; ".join(dict.fromkeys(text for record in row.records for text in record.warnings))
-
-
 def _share_of_floor(entry: Entry) -> str:
     return units.share(entry.values["roofline"]) if entry.shows("step") else ""
 
 
-def _remarks(entry: Entry) -> str:
-    return remarks_on(entry.row)
-
-
 def _verdict(entry: Entry) -> str:
     row = entry.row
-    proved = "right time axis" if row.case.native else "proved"
-    return (proved if row.proved else "rejected") if row.first.proof else ""
+    passed = "right time axis" if row.case.native else "proved"
+    return (passed if row.proved else "rejected") if row.first.proof else ""
 
 
 LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
@@ -238,7 +220,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
     Metric("memory_meaning", lambda row: row.first.memory_meaning, "", "meaning", HINTS["memory_meaning"], "memory", 320),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
-    Metric("proved", _proved, head="verdict", views="proof", place=500, format=_verdict),
+    Metric("proved", proved, head="verdict", views="proof", place=500, format=_verdict),
     # The rules, in words, by which less was asked of the proof.
     Metric("loosened", lambda row: "; ".join(row.loosened) or None),
     _fact("spike_mismatch", "small share", "spikes that differ", "proof", 530),
@@ -265,13 +247,22 @@ METRICS: tuple[Metric, ...] = (
     _fact("state_dtype", "", "state", "proof", 551),
     # The kernel that ran, where a framework chooses between several.
     _fact("backend"),
-    Metric("device_clock", _device_clock),
+    Metric("device_clock", device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
     Metric("blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600),
     Metric("slots", lambda row: len(row.column("step", "disturbed"))),
     Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
-    Metric("quality", lambda row: " ".join(row.quality), "", REMARKS, "", f"times {SUMMARY} {NATIVES}", 610, _remarks),
-    Metric("warnings", _warnings),
+    Metric(
+        "quality",
+        lambda row: " ".join(row.quality),
+        "",
+        REMARKS,
+        "",
+        f"times {SUMMARY} {NATIVES}",
+        610,
+        lambda e: remarks_on(e.row),
+    ),
+    Metric("warnings", warnings),
     Metric("version", lambda row: row.first.adapter["version"]),
     Metric("environment", lambda row: row.first.environment["hash"]),
     _condition("machine", lambda row: row.machine, 190),
@@ -296,5 +287,6 @@ METRICS: tuple[Metric, ...] = (
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
     *map(_neuron_metric, NEURON[-2:]),
+    *ORIGIN,
 )
 """In the order of results.csv, which people's scripts read."""

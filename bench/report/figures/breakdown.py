@@ -4,7 +4,7 @@ from typing import Any
 
 from snnbench.adapters.base.breakdown import KINDS, STAGES
 
-from ..metric import Entry
+from ..metric import Entry, part_column
 from ..table import Table
 from .figure import Figure, panel_of
 from .spec import APART, LEGEND, MEBIBYTES, SECONDS, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
@@ -26,7 +26,7 @@ def kinds(table: Table) -> Figure:
 
 
 def _figure(table: Table, name: str, title: str, parts: tuple[str, ...], unit: str, words: str) -> Figure:
-    panels, fields = [], {part: f"step_{part.replace(' ', '_')}_{unit}" for part in parts}
+    panels, fields = [], {part: part_column(part, unit) for part in parts}
     for where, group in table.groups():
         sums = {entry.index: total for entry in group if entry.row.proved and (total := _total(entry, fields))}
         shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])

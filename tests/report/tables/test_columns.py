@@ -1,0 +1,40 @@
+"""docs/columns.md describes every column of results.csv, and no other."""
+
+import re
+
+from support.paths import ROOT
+
+from snnbench.adapters.base.breakdown import KINDS, STAGES
+from snnbench.adapters.base.case import PHASES
+from snnbench.report.metric import part_column
+from snnbench.report.metrics import METRICS
+
+ANY = {
+    "PHASE": "|".join(PHASES),
+    "FIELD": r"\w+",
+}
+PARTS = {
+    "step_STAGE_s": [part_column(each, "s") for each in STAGES],
+    "step_KIND_bytes": [part_column(each, "bytes") for each in KINDS],
+}
+
+
+def described() -> list[str]:
+    rows = [line for line in (ROOT / "docs" / "columns.md").read_text().splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+def pattern(name: str) -> re.Pattern:
+    name = "|".join(PARTS.get(name, [name]))
+    for word, ways in ANY.items():
+        name = name.replace(word, f"(?:{ways})")
+    return re.compile(name)
+
+
+def test_every_column_is_described():
+    assert [metric.name for metric in METRICS if not any(pattern(name).fullmatch(metric.name) for name in described())] == []
+
+
+def test_nothing_is_described_that_is_no_column():
+    names = [metric.name for metric in METRICS]
+    assert [name for name in described() if not any(pattern(name).fullmatch(each) for each in names)] == []
