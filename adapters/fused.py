@@ -35,6 +35,7 @@ class Fused(TorchAdapter):
     uncut_constructions = constructions
     synaptic_constructions = ("default", *SPELLINGS, "vanilla")
     learning_constructions = synaptic_constructions
+    adaptive_constructions = ("default", "reference", "cpp", "vanilla")
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:
@@ -42,6 +43,8 @@ class Fused(TorchAdapter):
             return f"{case.precision} has short operands already: there is nothing to split"
         if not case.native and case.spec.learned_decay and case.mode != "eager":
             return "our neuron reads a learned decay on the host at every call, which no compiler or graph can hold"
+        if not case.native and case.spec.adaptation is not None and case.mode == "compile":
+            return "our neuron with an adaptive threshold is one compiled call already, which torch.compile cannot look into"
         if _requested(case.construction) is None:
             return None
         from snnbench.kernels.lif import backends
@@ -65,8 +68,7 @@ class Fused(TorchAdapter):
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        apart = not case.native and (case.spec.current_decay is not None or case.spec.learned_decay is not None)
-        if case.construction == "vanilla" or apart:
+        if case.construction == "vanilla" or not (case.native or _is_plain(case)):
             return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
@@ -113,10 +115,12 @@ class Fused(TorchAdapter):
         return spikes
 
     def facts(self, case: Case) -> dict:
-        from snnbench.kernels.lif import backends
+        from snnbench.kernels.lif import adaptive, backends
         from snnbench.kernels.linear import record
 
-        backend = backends.choose(*_tensors_of(case), _requested(case.construction))
+        adapts = not case.native and case.spec.adaptation is not None
+        module = adaptive if adapts else backends
+        backend = module.choose(*_tensors_of(case), _requested(case.construction))
         return {
             "backend": backend,
             "state_dtype": "float32",
@@ -127,6 +131,11 @@ class Fused(TorchAdapter):
         from snnbench.kernels.build import cache
 
         return cache.build_seconds
+
+
+def _is_plain(case: Case) -> bool:
+    """Whether a neuron is one that layers are fused with."""
+    return case.spec.current_decay is None and case.spec.learned_decay is None and case.spec.adaptation is None
 
 
 def _requested(construction: str) -> str | None:

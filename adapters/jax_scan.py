@@ -16,6 +16,7 @@ class JaxScan(JaxAdapter):
     constructions = ("default", "associative-scan")
     synaptic_constructions = ("default",)
     learning_constructions = ("default",)
+    adaptive_constructions = ("default",)
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:
@@ -24,29 +25,27 @@ class JaxScan(JaxAdapter):
         return None
 
     def step(self, spec, features):
-        import jax.numpy as jnp
-
         fire = firing(spec)
 
-        def step(v, current):
-            after, (s, _) = fire(v, current)
+        def step(state, current):
+            after, (s, _) = fire(state, current)
             return after, s
 
-        return jnp.zeros_like, step
+        return at_rest(spec), step
 
     def neuron(self, spec, features):
         import jax
 
         if spec.learned_decay:
             return learning(spec)
-        at_rest, step = self.step(spec, features)
-        return lambda currents: jax.lax.scan(step, at_rest(currents[0]), synaptic(spec, currents))[1]
+        rest, step = self.step(spec, features)
+        return lambda currents: jax.lax.scan(step, rest(currents[0]), synaptic(spec, currents))[1]
 
     def potentials(self, spec, features, construction):
         import jax
-        import jax.numpy as jnp
 
-        return lambda currents: jax.lax.scan(firing(spec), jnp.zeros_like(currents[0]), synaptic(spec, currents))[1]
+        rest, fire = at_rest(spec), firing(spec)
+        return lambda currents: jax.lax.scan(fire, rest(currents[0]), synaptic(spec, currents))[1]
 
     def lif(self, spec, features, construction):
         import jax
@@ -78,9 +77,18 @@ def learning(spec):
     return spikes
 
 
+def at_rest(spec):
+    """A function from one step's currents to the state at rest of `firing(spec)`."""
+    import jax.numpy as jnp
+
+    if spec.adaptation is None:
+        return jnp.zeros_like
+    return lambda current: (jnp.zeros_like(current), jnp.zeros_like(current))
+
+
 def firing(spec, decay=None):
-    """One step, (potentials after the last reset, currents) → (potentials after the reset, (spikes, potentials before it)); with
-    another `decay` than the specification's, if given."""
+    """One step, (state, currents) → (state after it, (spikes, potentials before the reset)); with another `decay` than the
+    specification's, if given. The state is the potential after the last reset and, if the threshold adapts, its rise."""
     import jax
 
     spike, decay = jax_spike(spec), spec.decay if decay is None else decay
@@ -90,7 +98,14 @@ def firing(spec, decay=None):
         s = spike(v)
         return reset(spec, v, s, jax.lax.stop_gradient), (s, v)
 
-    return fire
+    def adapt(state, current):
+        after, a = state
+        v = decay * after + current
+        s = spike(v - a)
+        after = reset(spec, v, s, jax.lax.stop_gradient, a)
+        return (after, spec.adaptation_decay * a + spec.adaptation * s), (s, v)
+
+    return fire if spec.adaptation is None else adapt
 
 
 def synaptic(spec, currents):

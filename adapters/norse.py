@@ -5,6 +5,9 @@
 `lif`                   `LIF(...)`, as users write it: its synaptic current decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there
                         is none, forgets it within a step; without a leak `IAF(...)`. Their reset is hard and attached,
                         `{ reset = "hard", detach_reset = false }`.
+`lsnn`                  `SNN(lsnn_feed_forward_step, …)`: an adaptive threshold, and a hard, attached reset. Its synaptic current
+                        is forgotten within a step as above, and drives the potential one step later: so it is given one step
+                        of no current more, and its first answer is dropped.
 `layers`                `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
 
 All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. The alpha of `super`
@@ -22,15 +25,18 @@ METHODS = {("superspike", 1): ("super", 1.0), ("triangle", 1): ("triangle", 1.0)
 class Norse(TorchAdapter):
     name = "norse"
     requires = ("torch", "norse")
-    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif", "layers")
-    uncut_constructions = ("lif-box-cell", "lif")
+    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif", "lsnn", "layers")
+    uncut_constructions = ("lif-box-cell", "lif", "lsnn")
     chain_constructions = ("layers",)
     synaptic_constructions = ("lif",)
+    adaptive_constructions = ("lsnn",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
-        if case.construction == "lif" and (spec.reset != "hard" or spec.detach_reset):
-            return "LIF and IAF only reset to zero, with gradient"
+        if case.construction in ("lif", "lsnn") and (spec.reset != "hard" or spec.detach_reset):
+            return "LIF, IAF and LSNN only reset to zero, with gradient"
+        if case.construction == "lsnn" and spec.adaptation is None:
+            return "LSNN always has an adaptive threshold"
         if spec.reset not in ("soft", "hard", "none"):
             return f"LIFBox has no reset {spec.reset!r}"
         if (spec.surrogate, spec.slope) not in METHODS:
@@ -89,6 +95,8 @@ class Norse(TorchAdapter):
         elif construction == "lif":
             leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1 - (spec.current_decay or 0.0))}
             lif = LIF(LIFParameters(**leak, **common_parameters(spec)), dt=1.0)
+        elif construction == "lsnn":
+            return lsnn(spec)
         else:
             return super().lif(spec, features, construction)
         return Uncut(lif, lambda lif, currents: lif(currents)[0])
@@ -129,6 +137,30 @@ class Norse(TorchAdapter):
                 return self.lif(currents, state)
 
         return Loop()
+
+
+def lsnn(spec):
+    """Norse's neuron with an adaptive threshold, from currents (T, B, …) to spikes, from rest."""
+    import torch
+    from norse.torch.functional.lsnn import LSNNFeedForwardState, LSNNParameters, lsnn_feed_forward_step
+    from norse.torch.module.snn import SNN
+
+    from .base.time_loop import Uncut
+
+    decays = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_adapt_inv": torch.tensor(1 - spec.adaptation_decay)}
+    beta = torch.tensor(spec.adaptation / spec.adaptation_decay)  # it decays before it is used
+    parameters = LSNNParameters(
+        tau_syn_inv=torch.tensor(1.0), v_reset=torch.tensor(0.0), beta=beta, **decays, **common_parameters(spec)
+    )
+
+    def rest(currents):
+        zeros = torch.zeros(currents.shape[1:], device=currents.device, dtype=currents.dtype)
+        return LSNNFeedForwardState(v=zeros, i=zeros, b=zeros + spec.threshold)
+
+    def spikes(snn, currents):
+        return snn(torch.cat([currents, torch.zeros_like(currents[:1])]))[0][1:]
+
+    return Uncut(SNN(lsnn_feed_forward_step, rest, parameters, dt=1.0), spikes)
 
 
 def common_parameters(spec):

@@ -2,6 +2,7 @@
 
 `default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
 `alphas`                `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is learned; then all are.
+                        `ALIF` where the threshold adapts, with a spike function of ours, which hands it a gradient too.
 `layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` for sums.
 """
 
@@ -23,6 +24,7 @@ class Sinabs(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "alphas", "layers")
     layers = "sinabs.layers"
     synaptic_constructions = (*TorchAdapter.constructions, "alphas")
+    adaptive_constructions = synaptic_constructions
     learning_constructions = (*TorchAdapter.constructions, "alphas", "layers")
     learned_decays = MappingProxyType({"direct": "alpha_mem"})
 
@@ -34,8 +36,10 @@ class Sinabs(TorchAdapter):
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
-        if spec.decay == 1 and (case.construction == "alphas" or spec.current_decay is not None):
-            return "LIF always leaks"
+        if spec.decay == 1 and (case.construction == "alphas" or spec.current_decay is not None or spec.adaptation is not None):
+            return "LIF and ALIF always leak"
+        if spec.adaptation is not None and spec.reset == "soft-undecayed":
+            return "ALIF subtracts its threshold, or a constant"
         if case.construction == "layers" and case.precision in ("bf16", "fp16"):
             return f"Sinabs' spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
         return None
@@ -67,6 +71,8 @@ class Sinabs(TorchAdapter):
         reset = activation.MembraneReset() if spec.reset == "hard" else activation.MembraneSubtract(subtracted[spec.reset])
         # The default, MultiSpike, knows no bound.
         spikes = activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
+        if spec.adaptation is not None:
+            spikes = spike_at_threshold()
         alike = {
             "spike_threshold": torch.tensor(float(spec.threshold)),
             "spike_fn": spikes,
@@ -75,6 +81,15 @@ class Sinabs(TorchAdapter):
             **squeezed,
         }
         layers = import_module(self.layers)
+        if spec.adaptation is not None:
+            decays = {"tau_mem": spec.decay, "tau_adapt": spec.adaptation_decay}
+            taus = {name: torch.tensor(-1 / math.log(decay)) for name, decay in decays.items()}
+            scale = spec.adaptation / (1 - spec.adaptation_decay)
+            alif = layers.ALIF(**taus, adapt_scale=scale, norm_input=False, train_alphas=construction == "alphas", **alike)
+            if construction == "alphas":
+                alif.alpha_mem.data.fill_(spec.decay)
+                alif.alpha_adapt.data.fill_(spec.adaptation_decay)
+            return alif.requires_grad_(False)
         if spec.decay == 1:
             return (layers.IAFSqueeze if squeezed else layers.IAF)(**alike).requires_grad_(False)
         tau = torch.tensor(-1 / math.log(spec.decay))
@@ -99,8 +114,11 @@ class Sinabs(TorchAdapter):
         return loop(import_module(self.layers).LIF(tau_mem=40.0, norm_input=False))
 
 
+STATES = ("v_mem", "i_syn", "b")
+
+
 def loop(layer):
-    """The TimeLoop of a layer of Sinabs, batch first, that keeps its states itself: `v_mem`, and `i_syn` where it has one."""
+    """The TimeLoop of a layer of Sinabs, batch first, that keeps its states itself: `v_mem`, and others where it has them."""
     from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):
@@ -114,9 +132,30 @@ def loop(layer):
             for name, value in (state or {}).items():
                 setattr(self.lif, name, value)
             spikes = self.lif(currents.transpose(0, 1)).transpose(0, 1)
-            return spikes, {name: getattr(self.lif, name) for name in ("v_mem", "i_syn") if hasattr(self.lif, name)}
+            return spikes, {name: getattr(self.lif, name) for name in STATES if hasattr(self.lif, name)}
 
     return Loop()
+
+
+def spike_at_threshold():
+    """A spike function as Sinabs lets users bring one: SingleSpike, whose gradient goes to the threshold too."""
+    import torch
+
+    class SpikeAtThreshold(torch.autograd.Function):
+        required_states = ("v_mem",)
+
+        @staticmethod
+        def forward(ctx, v_mem, spike_threshold, surrogate_grad_fn):
+            ctx.save_for_backward(v_mem, spike_threshold)
+            ctx.surrogate_grad_fn = surrogate_grad_fn
+            return (v_mem - spike_threshold >= 0).to(v_mem.dtype)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            by_v = gradient * ctx.surrogate_grad_fn(*ctx.saved_tensors)
+            return by_v, -by_v, None
+
+    return SpikeAtThreshold
 
 
 def squeezed(network, own):

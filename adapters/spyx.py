@@ -5,10 +5,11 @@
 `psu-parallel`   `PSU_LIF.parallel`: all steps at once by an associative scan, no reset.
 `lif`            `nn.LIF`. It fires on the potential of the step before, after which it subtracts: that is `soft-undecayed`, its
                  spikes one step late. So it is given one step of no current more, and its first answer is dropped.
+`alif`           `nn.ALIF`: `lif` with an adaptive threshold, to which a spike adds 1 − adaptation_decay, no more and no less.
 `cuba-lif`       `nn.CuBaLIF`: a synaptic current, and spikes one step late likewise; it subtracts before the decay, as `soft`.
 """
 
-from math import prod
+from math import isclose, prod
 
 from snnbench.kernels.surrogates import derivative
 
@@ -16,7 +17,16 @@ from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import reset
 
-RESETS = {"default": ("soft", "hard", "none"), "psu-parallel": ("none",), "lif": ("soft-undecayed",), "cuba-lif": ("soft",)}
+RESETS = {
+    "default": ("soft", "hard", "none"),
+    "psu-parallel": ("none",),
+    "lif": ("soft-undecayed",),
+    "alif": ("soft-undecayed",),
+    "cuba-lif": ("soft",),
+}
+
+LATE = ("lif", "alif", "cuba-lif")
+"""Constructions whose spikes come one step late."""
 
 
 class Spyx(JaxAdapter):
@@ -24,6 +34,7 @@ class Spyx(JaxAdapter):
     requires = ("jax", "spyx")
     constructions = tuple(RESETS)
     synaptic_constructions = ("cuba-lif",)
+    adaptive_constructions = ("alif",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -32,10 +43,15 @@ class Spyx(JaxAdapter):
                 "default": f"offered here without the reset {spec.reset!r}",
                 "psu-parallel": "PSU_LIF never resets",
                 "lif": "nn.LIF only has the reset soft-undecayed",
+                "alif": "nn.ALIF only has the reset soft-undecayed",
                 "cuba-lif": "nn.CuBaLIF only has the reset soft",
             }[case.construction]
-        if case.construction in ("lif", "cuba-lif") and spec.detach_reset:
+        if case.construction in LATE and spec.detach_reset:
             return "its own reset is never detached"
+        if case.construction == "alif" and spec.adaptation is None:
+            return "nn.ALIF always has an adaptive threshold"
+        if spec.adaptation is not None and not isclose(spec.adaptation + (spec.adaptation_decay or 0), 1):
+            return "a spike of nn.ALIF adds 1 − adaptation_decay to the threshold, and nothing else"
         if case.construction == "cuba-lif" and spec.current_decay is None:
             return "nn.CuBaLIF always has a synaptic current"
         if spec.max_spikes > 1:
@@ -63,10 +79,14 @@ class Spyx(JaxAdapter):
 
         if construction == "psu-parallel":
             return made(spyx.nn.PSU_LIF, spec, features).parallel
-        if construction in ("lif", "cuba-lif"):
-            synapse = {} if construction == "lif" else {"alpha": spec.current_decay}
-            flat = (prod(features),)  # CuBaLIF keeps potential and current in one row
-            lif = made(spyx.nn.CuBaLIF if synapse else spyx.nn.LIF, spec, flat, **synapse)
+        if construction in LATE:
+            kind, own = {
+                "lif": (spyx.nn.LIF, {}),
+                "alif": (spyx.nn.ALIF, {"gamma": spec.adaptation_decay}),
+                "cuba-lif": (spyx.nn.CuBaLIF, {"alpha": spec.current_decay}),
+            }[construction]
+            flat = (prod(features),)  # the last two keep two states in one row
+            lif = made(kind, spec, flat, **own)
 
             def spikes(currents):
                 rows = currents.reshape(*currents.shape[:2], -1)

@@ -11,6 +11,7 @@ class TorchLoop(TorchAdapter):
     name = "torch"
     synaptic_constructions = TorchAdapter.constructions
     learning_constructions = TorchAdapter.constructions
+    adaptive_constructions = TorchAdapter.constructions
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def neuron(self, spec, features):
@@ -38,6 +39,13 @@ class TorchLoop(TorchAdapter):
                 s = spike(v)
                 return s, reset(spec, v, s, torch.Tensor.detach)
 
+        class Adapting(TimeLoop):
+            def step(self, current, state):
+                v, a = state or (torch.zeros_like(current), torch.zeros_like(current))
+                v = spec.decay * v + current
+                s = spike(v - a)
+                return s, (reset(spec, v, s, torch.Tensor.detach, a), spec.adaptation_decay * a + spec.adaptation * s)
+
         class WithSynapse(Loop):
             def step(self, current, state):
                 i, v = state or (torch.zeros_like(current), None)
@@ -47,6 +55,8 @@ class TorchLoop(TorchAdapter):
 
         if spec.learned_decay:
             return Learning()
+        if spec.adaptation is not None:
+            return Adapting()
         return Loop() if spec.current_decay is None else WithSynapse()
 
     def potentials(self, spec, features, construction):
@@ -57,12 +67,13 @@ class TorchLoop(TorchAdapter):
         class Potentials(torch.nn.Module):
             def forward(self, currents):
                 after, potentials, spikes = torch.zeros_like(currents[0]), [], []
-                i, kept = after, spec.current_decay or 0.0
+                i, kept, a = after, spec.current_decay or 0.0, after if spec.adaptation is not None else None
                 for current in currents.unbind(0):
                     i = kept * i + current
                     v = spec.decay * after + i
-                    s = spike(v)
-                    after = reset(spec, v, s, torch.Tensor.detach)
+                    s = spike(v if a is None else v - a)
+                    after = reset(spec, v, s, torch.Tensor.detach, a)
+                    a = None if a is None else spec.adaptation_decay * a + spec.adaptation * s
                     potentials.append(v)
                     spikes.append(s)
                 return torch.stack(spikes), torch.stack(potentials)

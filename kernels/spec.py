@@ -9,6 +9,9 @@ threshold share one arbitrary unit.
 
 A neuron with a synaptic current (current-based, "CUBA") has i[t] = current_decay · i[t-1] + x[t], i[-1] = 0, in place of x[t].
 
+A neuron with an adaptive threshold (ALIF, Bellec et al. 2018) has threshold + a[t] in place of the threshold, in its resets too:
+a[t] = adaptation_decay · a[t-1] + adaptation · s[t-1], a[-1] = 0. Its gradient goes back through a, whatever is detached.
+
 A neuron that learns its decay has one parameter w for all its features, and `decay` is what it starts from:
 
     direct               decay = w
@@ -43,6 +46,9 @@ SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponen
 
 LEARNED = ("direct", "sigmoid")
 
+OPTIONAL = ("current_decay", "adaptation", "adaptation_decay")
+"""The numbers that a neuron need not have."""
+
 LARGEST = 3.4e38
 """The largest threshold or slope: beyond it float32 has no finite number."""
 
@@ -61,6 +67,8 @@ class NeuronSpec:
     max_spikes: int = 1
     current_decay: float | None = None
     learned_decay: str | None = None
+    adaptation: float | None = None
+    adaptation_decay: float | None = None
     text: ClassVar[str]
     """All fields in one line, for operators whose arguments are texts. Each instance has its own; it is no field."""
 
@@ -69,8 +77,8 @@ class NeuronSpec:
             raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
         if self.surrogate not in SURROGATES:
             raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
-        for name in ("decay", "threshold", "slope", "current_decay"):
-            if type(value := getattr(self, name)) not in (int, float, NoneType if name == "current_decay" else float):
+        for name in ("decay", "threshold", "slope", *OPTIONAL):
+            if type(value := getattr(self, name)) not in (int, float, NoneType if name in OPTIONAL else float):
                 object.__setattr__(self, name, float(value))  # a NumPy number, for example
         if type(self.max_spikes) is not int:
             raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
@@ -86,10 +94,13 @@ class NeuronSpec:
             raise ValueError(f"current_decay = {self.current_decay} must be above 0 and below 1")
         if self.learned_decay is not None:
             self._check_learned()
+        if self.adaptation is not None or self.adaptation_decay is not None:
+            self._check_adaptation()
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
         synapse = "" if self.current_decay is None else f" {float(self.current_decay)!r}"
         learned = "" if self.learned_decay is None else f" {self.learned_decay}"
-        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}")
+        adapts = "" if self.adaptation is None else f" adapts {float(self.adaptation)!r} {float(self.adaptation_decay or 0)!r}"
+        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}{adapts}")
 
     def _check_learned(self) -> None:
         if self.learned_decay not in LEARNED:
@@ -101,6 +112,18 @@ class NeuronSpec:
         if self.current_decay is not None:
             raise ValueError("learned_decay is not offered with a synaptic current")
 
+    def _check_adaptation(self) -> None:
+        if self.adaptation is None or self.adaptation_decay is None:
+            raise ValueError("adaptation and adaptation_decay go together: an adaptive threshold needs both")
+        if not 0 < self.adaptation < LARGEST:
+            raise ValueError(f"adaptation = {self.adaptation} must be a positive number")
+        if not 0 < self.adaptation_decay < 1:
+            raise ValueError(f"adaptation_decay = {self.adaptation_decay} must be above 0 and below 1")
+        if self.max_spikes > 1 or self.reset == "hard-straight":
+            raise ValueError("an adaptive threshold is not offered with several spikes a step or the reset hard-straight")
+        if self.current_decay is not None or self.learned_decay is not None:
+            raise ValueError("an adaptive threshold is not offered with a synaptic current or a learned decay")
+
     def __hash__(self) -> int:
         return hash(self.text)  # a string remembers its hash, and the kernels look specs up at every call
 
@@ -109,6 +132,8 @@ class NeuronSpec:
         """The inverse of `text`."""
         reset, detach, decay, threshold, surrogate, slope, most, *others = text.split()
         numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
+        if "adapts" in others:
+            return cls(reset, detach == "1", *numbers, adaptation=float(others[1]), adaptation_decay=float(others[2]))
         learned = others.pop() if others and others[-1] in LEARNED else None
         synapse = float(others[0]) if others else None
         return cls(reset, detach == "1", *numbers, current_decay=synapse, learned_decay=learned)

@@ -73,6 +73,8 @@ class Adapter(ABC):
     """The neuron's parameter, as the framework calls it, by the way in which a decay can be learned (`kernels.spec.LEARNED`)."""
     learning_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neurons can learn their decay."""
+    adaptive_constructions: tuple[str, ...] = ()
+    """Those of `constructions` whose neurons can have an adaptive threshold, `adaptation` in their specification."""
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
@@ -145,6 +147,8 @@ class Adapter(ABC):
             return wrong or f"{case.optimizer} moves parameters, and this network has none"
         if case.spec.current_decay is not None and case.construction not in self.synaptic_constructions:
             return f"{self.name}'s neurons are offered without a synaptic current in construction {case.construction!r}"
+        if case.spec.adaptation is not None and case.construction not in self.adaptive_constructions:
+            return f"{self.name}'s neurons are offered without an adaptive threshold in construction {case.construction!r}"
         if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
             return wrong
         reason = self.supports(case)

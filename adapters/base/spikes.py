@@ -54,11 +54,14 @@ def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
     return cast(Callable[[Any], Any], spike)
 
 
-def reset(spec: NeuronSpec, v: Any, s: Any, detach: Callable[[Any], Any]) -> Any:
-    """Potentials after the spikes `s` of potentials `v`, all of one shape; `detach` stops gradients."""
+def reset(spec: NeuronSpec, v: Any, s: Any, detach: Callable[[Any], Any], a: Any = None) -> Any:
+    """Potentials after the spikes `s` of potentials `v`, all of one shape; `detach` stops gradients. `a`: how far an adaptive
+    threshold has risen."""
     if spec.reset == "none":
         return v
     s = detach(s) if spec.detach_reset else s
     if spec.reset == "hard-straight":
         return v - detach(v) * s
-    return v * (1 - s) if spec.reset == "hard" else v - spec.subtracted * s
+    if spec.reset == "hard":
+        return v * (1 - s)
+    return v - (spec.subtracted if a is None else spec.subtracted * (1 + a / spec.threshold)) * s

@@ -46,7 +46,7 @@ NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATI
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
-OPTIONAL: dict[str, Any] = {"current_decay": float, "learned_decay": str}
+OPTIONAL: dict[str, Any] = {"current_decay": float, "learned_decay": str, "adaptation": float, "adaptation_decay": float}
 """Fields that need not be there, with what they are where they are."""
 
 

@@ -16,7 +16,7 @@ from snnbench.kernels.spec import decay_by_parameter, decay_of
 
 from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
 from .problem import is_chain
-from .recurrence import by_decay, run, run_backward, slope_of, spec_of
+from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of
 
 Spikes = Mapping[str, np.ndarray]
 """Spikes (T, B, *features) by neuron."""
@@ -152,7 +152,7 @@ def _neuron(
             by_own["decay"], result.spread[node.name] = sums.sum().reshape(1), float(np.linalg.norm(sums))
         return by_own, gradient
 
-    return v if by_potentials else s, pull
+    return v + risen(spec, s) if by_potentials else s, pull
 
 
 def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:

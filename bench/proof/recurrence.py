@@ -2,7 +2,12 @@
 
 Run free, a neuron resets on the spikes that its potentials call for. Forced, it resets on a framework's spikes: then each of
 the framework's decisions is judged where it was made, and one flipped spike does not spread.
+
+Potentials of a neuron with an adaptive threshold are given less what its threshold has risen, v[t] − a[t]: then its decisions are
+those at its threshold at rest, as of every other neuron.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +64,14 @@ def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
     return currents
 
 
+def risen(spec: NeuronSpec, spikes: np.ndarray) -> np.ndarray:
+    """a (T, …), how far an adaptive threshold has risen on these spikes; zeros where it does not adapt."""
+    a = np.zeros(spikes.shape)
+    for t in range(1, len(a) if spec.adaptation else 0):
+        a[t] = spec.adaptation_decay * a[t - 1] + spec.adaptation * spikes[t - 1]
+    return a
+
+
 def run(
     spec: NeuronSpec,
     currents: np.ndarray,
@@ -73,23 +86,39 @@ def run(
     as it was learned."""
     currents, decay = synaptic(spec, currents), spec.decay if decay is None else decay
     v, expected = np.empty_like(currents), np.empty_like(currents)
-    after = np.zeros_like(currents[0])
+    after, a = np.zeros_like(currents[0]), np.zeros_like(currents[0])
     for t, current in enumerate(currents):
         v[t] = decay * after + current
         if recurrent is not None and t:
             v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
+        if spec.adaptation:
+            v[t] -= a
         expected[t] = fires(spec, v[t]) if contrary is None else contrary_to(spec, v[t], contrary)
-        after = after_reset(spec, v[t], expected[t] if spikes is None else spikes[t])
+        s = expected[t] if spikes is None else spikes[t]
+        after = after_reset(spec, v[t], s, a)
+        if spec.adaptation:
+            a = spec.adaptation_decay * a + spec.adaptation * s
     return v, expected
 
 
-def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Potentials after the reset on the spikes s."""
+def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Potentials after the reset on the spikes s, given those before it and how far the threshold has risen."""
+    if spec.adaptation:
+        return _reset_to(spec, v + a, s, subtracted(spec, a))
+    return _reset_to(spec, v, s, spec.subtracted)
+
+
+def subtracted(spec: NeuronSpec, a: np.ndarray) -> np.ndarray:
+    """What a spike lowers the potential by in the soft resets, the threshold having risen by a."""
+    return spec.subtracted * (1 + a / spec.threshold)
+
+
+def _reset_to(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, by: np.ndarray | float) -> np.ndarray:
     if spec.reset == "none":
         return v
     if spec.reset in ("hard", "hard-straight"):
         return v * (s == 0)
-    return v - spec.subtracted * s
+    return v - by * s
 
 
 def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
@@ -102,6 +131,19 @@ def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
     return slope
 
 
+@dataclass(frozen=True)
+class Passing:
+    """How many times a gradient counts through the reset, from a spike to the adaptive threshold, and from that to a spike: once,
+    but in wrong backwards."""
+
+    reset: float = 1.0
+    to_threshold: float = 1.0
+    from_threshold: float = 1.0
+
+
+ONCE = Passing()
+
+
 def run_backward(
     spec: NeuronSpec,
     v: np.ndarray,
@@ -110,26 +152,36 @@ def run_backward(
     recurrent: np.ndarray | None = None,
     by_potentials: bool = False,
     slope: np.ndarray | None = None,
-    through_reset: float = 1.0,
+    passing: Passing = ONCE,
     decay: float | None = None,
 ) -> np.ndarray:
-    """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes.
+    """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes;
+    `decay` as in `run`.
+
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
     With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead. Wrong backwards have another
-    `slope` (T, …) than σ'(v − θ), or count the gradient through the reset `through_reset` times. `decay` as in `run`."""
+    `slope` (T, …) than σ'(v − θ), or another `passing`.
+
+    With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] = adaptation_decay·ga[t+1] + gp[t]·∂p/∂a −
+    what comes to gv[t] through the spike."""
     slope, decay = slope_of(spec, v) if slope is None else slope, spec.decay if decay is None else decay
     gradient = np.empty_like(v)
-    carried = np.zeros_like(v[0])
+    carried, by_a, a = np.zeros_like(v[0]), np.zeros_like(v[0]), risen(spec, spikes)
     for t in range(len(v) - 1, -1, -1):
         by_v = spikes[t] == 0 if spec.reset == "hard" else 1.0
-        if spec.detach_reset or spec.reset == "none":
-            by_s = 0.0
-        else:
-            by_s = -v[t] if spec.reset.startswith("hard") else -spec.subtracted
+        by_s: np.ndarray | float = 0.0
+        if not spec.detach_reset and spec.reset != "none":
+            by_s = -(v[t] + a[t]) if spec.reset.startswith("hard") else -subtracted(spec, a[t])
         by_spike = 0.0 if by_potentials else upstream[t]
+        if spec.adaptation:
+            by_spike = by_spike + passing.to_threshold * spec.adaptation * by_a
         if recurrent is not None and t + 1 < len(v):
             by_spike = by_spike + gradient[t + 1] @ recurrent
-        gradient[t] = (by_spike + carried * (through_reset * by_s)) * slope[t] + carried * by_v
+        through_spike = (by_spike + carried * (passing.reset * by_s)) * slope[t]
+        gradient[t] = through_spike + carried * by_v
+        if spec.adaptation:
+            in_reset = spec.subtracted / spec.threshold * spikes[t] if spec.reset.startswith("soft") else 0.0
+            by_a = spec.adaptation_decay * by_a - passing.from_threshold * through_spike - carried * in_reset
         if by_potentials:
             gradient[t] += upstream[t]
         carried = decay * gradient[t]
@@ -138,5 +190,5 @@ def run_backward(
 
 def by_decay(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """Σ_t gv[t]·p[t−1]: the gradient by the decay, one number for each sequence, from potentials, spikes and gv (T, …)."""
-    after = [after_reset(spec, *before) for before in zip(v[:-1], spikes[:-1], strict=True)]
+    after = after_reset(spec, v[:-1], spikes[:-1], risen(spec, spikes[:-1]))
     return sum((g * p for g, p in zip(gradient[1:], after, strict=True)), np.zeros_like(v[0]))

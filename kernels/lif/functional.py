@@ -150,6 +150,8 @@ def _check(spec, channel_dim, currents, state, scale, shift):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
     if spec.current_decay is not None:
         raise ValueError("a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF")
+    if spec.adaptation is not None:
+        raise ValueError("a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a Linear or a norm")
     if spec.learned_decay is not None:
         raise ValueError("a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear or a norm")
     for label, given in (("state", state), ("scale", scale), ("shift", shift)):

@@ -3,6 +3,7 @@
 import torch
 
 from ..spec import NeuronSpec, parameter_of_decay
+from .adaptive import adaptive_spikes
 from .functional import LIFOutput, lif, lif_of_parameter
 
 
@@ -12,7 +13,8 @@ class LIF(torch.nn.Module):
     `spikes_dtype`, `trace` and `backend` are those of `lif`. A call takes the state (B, …) to start from as a second argument
     (default: zeros). With `return_state` or `trace` it returns `LIFOutput(spikes, state, trace)` instead of the spikes. Errors
     are those of `lif`. With `learned_decay` in its specification the module has the parameter `decay` (1,), takes no state and
-    hands out spikes alone; the decay is read on the host at every call.
+    hands out spikes alone; the decay is read on the host at every call. With an `adaptation` it takes no state either, and hands
+    out spikes alone, of its currents' type.
 
     Example:
 
@@ -34,15 +36,26 @@ class LIF(torch.nn.Module):
         self.spec = spec or NeuronSpec()
         self.spikes_dtype, self.return_state, self.trace, self.backend = spikes_dtype, return_state, trace, backend
         self.decay: torch.nn.Parameter | None = None
+        if self.kind and (return_state or trace):
+            raise ValueError(f"a LIF {self.kind} hands out spikes alone: no return_state, no trace")
+        if self.spec.adaptation is not None and spikes_dtype is not None:
+            raise ValueError("a LIF with an adaptive threshold hands out spikes of its currents' type: no spikes_dtype")
         if self.spec.learned_decay:
-            if return_state or trace:
-                raise ValueError("a LIF that learns its decay hands out spikes alone: no return_state, no trace")
             self.decay = torch.nn.Parameter(torch.tensor([parameter_of_decay(self.spec)]))
 
+    @property
+    def kind(self) -> str | None:
+        """What its neuron has that keeps it from being run in pieces."""
+        if self.spec.adaptation is not None:
+            return "with an adaptive threshold"
+        return "that learns its decay" if self.spec.learned_decay else None
+
     def forward(self, currents: torch.Tensor, state: torch.Tensor | None = None) -> torch.Tensor | LIFOutput:
+        if self.kind and state is not None:
+            raise ValueError(f"a LIF {self.kind} starts at rest: it takes no state")
+        if self.spec.adaptation is not None:
+            return adaptive_spikes(currents, self.spec, self.backend)
         if self.decay is not None:
-            if state is not None:
-                raise ValueError("a LIF that learns its decay starts at rest: it takes no state")
             return lif_of_parameter(currents, self.spec, self.decay, self.spikes_dtype, self.backend)
         out = lif(currents, self.spec, state=state, spikes_dtype=self.spikes_dtype, trace=self.trace, backend=self.backend)
         return out if self.return_state or self.trace else out.spikes

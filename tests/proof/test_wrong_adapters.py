@@ -104,6 +104,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *STEPS,
         *TABLE["synapses"],
         *TABLE["decays"],
+        *TABLE["adaptation"],
         *TIMED,
         *natives,
         *TABLE["right"],

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnbench.kernels.surrogates import derivative
 
-from ..recurrence import after_reset, run
+from ..recurrence import Passing, after_reset, risen, run
 from .constants import Constant
 from .fitting import gradients_of, misfit_of, misfits
 from .hypotheses import Backward, Evidence, Hypothesis
@@ -26,7 +26,7 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     surrogate, spec = derivative(e.spec, np), e.spec
 
     def after(v: np.ndarray, s: np.ndarray) -> np.ndarray:
-        return surrogate(after_reset(spec, v, s) - spec.threshold)
+        return surrogate(after_reset(spec, v, s, risen(spec, s)) - spec.threshold)
 
     def before(v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return surrogate(np.concatenate([np.zeros_like(v[:1]), v[:-1]]) - spec.threshold)
@@ -101,7 +101,7 @@ BACKWARD_CONSTANTS = [
     Constant(
         "the gradient through the reset counts about {p} times",
         lambda e: 1.0,
-        partial(_with, lambda e, p: Backward(through_reset=p)),
+        partial(_with, lambda e, p: Backward(passing=Passing(p))),
     ),
     Constant("the surrogate is multiplied by about {p}", lambda e: 1.0, partial(_with, _scaled_surrogate), (0.3, 3.0)),
     Constant(

@@ -8,7 +8,7 @@ import numpy as np
 
 from snnbench.kernels.spec import SURROGATES
 
-from ..recurrence import before_synapse
+from ..recurrence import Passing, before_synapse
 from .hypotheses import Backward, Evidence, Hypothesis
 
 
@@ -60,7 +60,7 @@ def _subtracting(e: Evidence, p: float) -> Hypothesis:
     added = np.zeros_like(e.right.currents)
     added[1:] = e.spec.decay * (right - p) * e.right.spikes[:-1]
     currents = e.right.currents + before_synapse(e.spec, added)
-    return e.suppose(currents=currents, backward=Backward(through_reset=p / right))
+    return e.suppose(currents=currents, backward=Backward(passing=Passing(p / right)))
 
 
 MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
@@ -92,9 +92,16 @@ SYNAPTIC = _spec_field(
 )
 
 
+ADAPTIVE = [
+    _spec_field("a spike adds about {p} to the threshold, not {right}", "adaptation", (0.01, 0.1, 1.0), 1e-4, 1e3),
+    _spec_field("the adaptation's decay is about {p}, not {right}", "adaptation_decay", (0.99, 0.9, 0.7, 0.5, 0.1), 1e-3, 0.9999),
+]
+
+
 def constants_of(e: Evidence) -> list[Constant]:
     """The faults of one number that the right neuron may have."""
-    return CONSTANTS if e.spec.current_decay is None else [SYNAPTIC, *CONSTANTS]
+    adaptive = ADAPTIVE if e.spec.adaptation is not None else []
+    return [*([] if e.spec.current_decay is None else [SYNAPTIC]), *adaptive, *CONSTANTS]
 
 
 SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))

@@ -26,7 +26,7 @@ def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
     slope = derivative(spec, np)(v - spec.threshold) if how.slope is None else how.slope(v, h.spikes)
     gradient = np.concatenate(
         [
-            run_backward(spec, v[t], h.spikes[t], upstream[t], slope=slope[t], through_reset=how.through_reset)
+            run_backward(spec, v[t], h.spikes[t], upstream[t], slope=slope[t], passing=how.passing)
             for t in (slice(t, t + cut) for t in range(0, len(v), cut))
         ]
     )

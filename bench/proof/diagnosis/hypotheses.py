@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.kernels.spec import RESETS, NeuronSpec
 
 from ..limits import Limits
-from ..recurrence import after_reset, before_synapse, run, synaptic
+from ..recurrence import ONCE, Passing, after_reset, before_synapse, risen, run, synaptic
 from ..rounding import round_to
 
 MANY = 2**20
@@ -20,12 +20,12 @@ MANY = 2**20
 @dataclass(frozen=True)
 class Backward:
     """What a gradient is computed with that is not what its forward is computed with, None: it is. `slope` gives the surrogate's
-    derivative for potentials before the spike and spikes; the gradient through the reset counts `through_reset` times."""
+    derivative for potentials before the spike and spikes."""
 
     spec: NeuronSpec | None = None
     slope: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     upstream: np.ndarray | None = None
-    through_reset: float = 1.0
+    passing: Passing = ONCE
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Evidence:
     def previous(self) -> np.ndarray:
         """The potential (B, N) after the last step of a call on the other input."""
         v, spikes = run(self.spec, self.other_currents)
-        return after_reset(self.spec, v[-1], spikes[-1])
+        return after_reset(self.spec, v[-1], spikes[-1], risen(self.spec, spikes)[-1])
 
 
 def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
@@ -106,13 +106,33 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         if spec.decay < 1:
             swapped = e.respecified(decay=spec.current_decay, current_decay=spec.decay)
             yield "the decays of potential and synaptic current are swapped", swapped
+    if spec.adaptation is not None:
+        yield "its threshold does not adapt", e.respecified(**FIXED)
+        a = risen(spec, spikes)
+        late = np.concatenate([np.zeros_like(a[:1]), a[:-1]])
+        yield "its threshold adapts one step late", _adapting(e, late, late)
+        if spec.reset.startswith("soft"):
+            yield "the reset subtracts the threshold at rest, not the adapted one", _adapting(e, a, np.zeros_like(a))
     if spec.max_spikes > 1:
         yield "fires at most one spike a step", e.respecified(max_spikes=1)
         yield f"fires more than {spec.max_spikes} spikes a step", e.respecified(max_spikes=MANY)
-    else:
+    elif spec.adaptation is None:
         yield "fires several spikes a step", e.respecified(max_spikes=MANY)
         if spec.reset.startswith("soft"):
             yield "fires several spikes a step inside and hands out one (clipped)", _clipped(e)
+
+
+FIXED: dict[str, Any] = {"adaptation": None, "adaptation_decay": None}
+"""A threshold that does not adapt."""
+
+
+def _adapting(e: Evidence, a: np.ndarray, in_reset: np.ndarray) -> Hypothesis:
+    """A neuron whose threshold has risen by a (T, B, N), and by `in_reset` where a reset subtracts it."""
+    v, rest, s = np.empty_like(a), np.zeros_like(a[0]), e.right.spikes
+    for t, current in enumerate(e.right.currents):
+        v[t] = e.spec.decay * rest + current
+        rest = after_reset(e.spec, v[t] - in_reset[t], s[t], in_reset[t])
+    return e.suppose(currents=currents_for(e, v - a))
 
 
 def _cleared(e: Evidence) -> np.ndarray:
@@ -138,8 +158,9 @@ def _clipped(e: Evidence) -> Hypothesis:
 
 def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """The currents with which the right neuron has the potentials v on the framework's spikes."""
-    currents = v.copy()
-    currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes)[:-1]
+    a = risen(e.spec, e.right.spikes)
+    currents = v + a
+    currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes, a)[:-1]
     return before_synapse(e.spec, currents)
 
 
@@ -190,8 +211,12 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     if e.spec.current_decay is not None:
         plain = Backward(spec=replace(e.spec, current_decay=None))
         yield "the gradient does not go back through the synaptic current", e.suppose(backward=plain)
+    if e.spec.adaptation is not None:
+        cut, constant = (Backward(passing=Passing(**{way: 0.0})) for way in ("to_threshold", "from_threshold"))
+        yield "the gradient does not go back through the adaptation", e.suppose(backward=cut)
+        yield "the spike's gradient takes the threshold for a constant", e.suppose(backward=constant)
     for reset in ("hard", "hard-straight"):
-        if e.spec.reset.startswith("hard") and reset != e.spec.reset:
+        if e.spec.reset.startswith("hard") and e.spec.adaptation is None and reset != e.spec.reset:
             yield f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`", e.respecified(reset=reset)
 
 
@@ -230,8 +255,8 @@ def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
 
 def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.ndarray:
     """The currents that give the right neuron the potentials of a loop that rounds after every operation."""
-    v, after = np.empty_like(currents), np.zeros_like(currents[0])
+    v, after, a = np.empty_like(currents), np.zeros_like(currents[0]), risen(e.spec, e.right.spikes)
     for t, current in enumerate(synaptic(e.spec, currents)):
-        v[t] = rounded(rounded(e.spec.decay * after) + rounded(current))
-        after = rounded(after_reset(e.spec, v[t], e.right.spikes[t]))
+        v[t] = rounded(rounded(e.spec.decay * after) + rounded(current)) - a[t]
+        after = rounded(after_reset(e.spec, v[t], e.right.spikes[t], a[t]))
     return currents_for(e, v)

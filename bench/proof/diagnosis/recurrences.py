@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ..recurrence import after_reset, synaptic
+from ..recurrence import after_reset, risen, synaptic
 from .hypotheses import Evidence, Hypothesis, currents_for
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -52,20 +52,20 @@ def _traced(
     """A loop that changes the potential before its spike or after its reset, or resets on other spikes. Its potentials are shown
     so much `above`: then one on the threshold fires, and is not left out as too near to tell."""
     resets = e.right.spikes if resets is None else resets
-    v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
+    v, rest, a = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0]), risen(e.spec, e.right.spikes)
     for t, current in enumerate(synaptic(e.spec, e.right.currents)):
-        v[t] = before(e.spec.decay * rest + current)
-        rest = after(after_reset(e.spec, v[t], resets[t]))
+        v[t] = before(e.spec.decay * rest + current) - a[t]
+        rest = after(after_reset(e.spec, v[t], resets[t], a[t]))
     return e.suppose(currents=currents_for(e, v + above))
 
 
 def _rests(e: Evidence, pause: int) -> Hypothesis:
     """A loop whose potential goes on as it should, and which does not fire for `pause` steps after a spike."""
     v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
-    spikes, shown = e.right.spikes, np.empty_like(e.right.currents)
+    spikes, shown, a = e.right.spikes, np.empty_like(e.right.currents), risen(e.spec, e.right.spikes)
     for t, current in enumerate(e.right.currents):
-        v[t] = e.spec.decay * rest + current
+        v[t] = e.spec.decay * rest + current - a[t]
         resting = (spikes[max(0, t - pause) : t] > 0).any(axis=0)
         shown[t] = np.where(resting, np.minimum(v[t], 0), v[t])
-        rest = after_reset(e.spec, v[t], spikes[t])
+        rest = after_reset(e.spec, v[t], spikes[t], a[t])
     return e.suppose(currents=currents_for(e, shown))

@@ -10,7 +10,7 @@ from snnbench.adapters.base.network import INPUT, Network, Node
 from .. import oracle
 from ..judge import Statistics
 from ..layers import LAYERS, Arrays
-from ..recurrence import after_reset, spec_of
+from ..recurrence import after_reset, risen, spec_of
 
 Compute = Callable[..., np.ndarray]
 """From the values that a node reads to its own."""
@@ -219,7 +219,8 @@ def _of_mean(run: oracle.Run, node: Node) -> Faults:
 
 def _of_neuron(run: oracle.Run, node: Node) -> Faults:
     v, spikes = run.potentials[node.name], run.spikes[node.name]
-    after = after_reset(spec_of(node.options["neuron"]), v, spikes)
+    spec = spec_of(node.options["neuron"])
+    after = after_reset(spec, v, spikes, risen(spec, spikes))
     return {"hands out its potentials after the reset": lambda x: after, "hands out its spikes": lambda x: spikes}
 
 

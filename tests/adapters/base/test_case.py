@@ -90,6 +90,8 @@ OTHER_NEURON = {
     "max_spikes": 2,
     "current_decay": 0.5,
     "learned_decay": "direct",
+    "adaptation": 0.5,
+    "adaptation_decay": 0.9,
 }
 
 
@@ -97,7 +99,11 @@ def test_every_field_changes_the_id():
     other = {each.name: getattr(EVERYTHING_ELSE, each.name) for each in fields(Case)} | {"workload": "lif"} | LATER
     assert set(OTHER_NEURON) == {field.name for field in fields(NeuronSpec)}
     variants = [replace(Case("torch"), **{key: value}) for key, value in other.items()]
-    variants += [Case("torch", neuron=replace(NeuronSpec(), **{key: value})) for key, value in OTHER_NEURON.items()]
+    adaptive = NeuronSpec(adaptation=0.25, adaptation_decay=0.25)
+    variants += [
+        Case("torch", neuron=replace(adaptive if key.startswith("adaptation") else NeuronSpec(), **{key: value}))
+        for key, value in OTHER_NEURON.items()
+    ]
     variants.append(Case("torch", neuron=NATIVE))
     assert len({case.id for case in [Case("torch"), *variants]}) == 1 + len(variants)
 

@@ -1,0 +1,134 @@
+"""Neurons with an adaptive threshold (ALIF): those of frameworks are proved, wrong ones named, and who has none says so."""
+
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import WRONG
+from support.proofs import proof_of, refusal_of
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.spikes import reset, torch_spike
+from snnbench.kernels.spec import NeuronSpec
+from snnbench.proof.recurrence import risen, run, run_backward
+
+SOFT = NeuronSpec("soft", adaptation=0.25, adaptation_decay=0.9)
+HARD = NeuronSpec("hard", detach_reset=True, decay=0.5, adaptation=0.5, adaptation_decay=0.95)
+ATTACHED = NeuronSpec("hard", decay=0.75, adaptation=0.1, adaptation_decay=0.97)
+UNDECAYED = NeuronSpec("soft-undecayed", surrogate="triangle", adaptation=0.0625, adaptation_decay=0.9375)
+DETACHED = NeuronSpec("soft", detach_reset=True, surrogate="atan", adaptation=0.25, adaptation_decay=0.5)
+NONE = NeuronSpec("none", adaptation=0.25, adaptation_decay=0.9)
+ALL = [SOFT, HARD, ATTACHED, UNDECAYED, DETACHED, NONE]
+FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["adaptation"]
+CASE = Case("any", neurons=130, time_steps=40, batch=4)
+
+PROVED = [
+    *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
+    *((name, spec) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise") for spec in (SOFT, HARD, NONE)),
+    ("norse:lsnn", ATTACHED),
+    ("spyx:alif", UNDECAYED),
+]
+
+
+def case_of(name, spec, **changes):
+    framework, _, construction = name.partition(":")
+    return replace(CASE, framework=framework, construction=construction or "default", neuron=spec, **changes)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
+def test_those_of_frameworks_are_proved(name, spec):
+    case = case_of(name, spec)
+    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["torch", "fused", "jax", "sinabs"])
+def test_behind_convolutions_and_norms_too(name):
+    sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
+    case = case_of(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="spike-count", optimizer="adam")
+    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize(("workload", "loss"), [("recurrent-lif", None), ("linear-lif", "membrane")])
+def test_with_recurrence_and_where_potentials_are_handed_out(name, workload, loss):
+    case = case_of(name, SOFT, workload=workload, loss=loss, time_steps=15)
+    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_one_is_named(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    proof = proof_of(adapter, case_of(adapter.name, SOFT))
+    assert not proof.passed
+    assert FAULTS[fault] in proof.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "words"),
+    [
+        ("snntorch", SOFT, "offered without an adaptive threshold in construction 'default'"),
+        ("norse", SOFT, "offered without an adaptive threshold in construction 'default'"),
+        ("norse:lsnn", SOFT, "only reset to zero, with gradient"),
+        ("norse:lsnn", NeuronSpec("hard"), "always has an adaptive threshold"),
+        ("spyx:alif", replace(UNDECAYED, adaptation=0.5), "adds 1 − adaptation_decay to the threshold"),
+        ("spyx:alif", NeuronSpec("soft-undecayed"), "always has an adaptive threshold"),
+        ("sinabs", UNDECAYED, "subtracts its threshold, or a constant"),
+        ("fused:linear-recompute", SOFT, "in construction 'linear-recompute'"),
+    ],
+)
+def test_who_has_none_says_so(name, spec, words):
+    case = case_of(name, spec)
+    assert words in refusal_of(registry.load(registry.BUILT_IN[case.framework]), case)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"adaptation": 0.5}, "go together"),
+        ({"adaptation_decay": 0.5}, "go together"),
+        ({"adaptation": 0.0, "adaptation_decay": 0.5}, "adaptation = 0.0 must be a positive number"),
+        ({"adaptation": 0.5, "adaptation_decay": 1.0}, "adaptation_decay = 1.0 must be above 0 and below 1"),
+        ({"adaptation": 0.5, "adaptation_decay": 0.5, "max_spikes": 2}, "not offered with several spikes"),
+        ({"adaptation": 0.5, "adaptation_decay": 0.5, "current_decay": 0.5}, "not offered with a synaptic current"),
+    ],
+)
+def test_what_cannot_adapt_is_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        NeuronSpec(**fields)
+
+
+@pytest.mark.parametrize("spec", ALL, ids=NeuronSpec.label)
+def test_a_specification_survives_the_way_through_its_text(spec):
+    assert NeuronSpec.of(spec.text) == spec
+
+
+@given(st.sampled_from(ALL), st.integers(1, 12), st.integers(0, 1000))
+def test_the_oracle_has_the_gradient_of_autograd(spec, steps, seed):
+    """In float64, of a loop written down once more."""
+    x, upstream = torch.from_numpy(np.random.default_rng(seed).standard_normal((2, steps, 2, 3)))
+    x.requires_grad_()
+    spike, spikes = torch_spike(spec).apply, []
+    p = a = torch.zeros_like(x[0])
+    for current in x:
+        v = spec.decay * p + current
+        spikes.append(spike(v - a))
+        p = reset(spec, v, spikes[-1], torch.Tensor.detach, a)
+        a = spec.adaptation_decay * a + spec.adaptation * spikes[-1]
+    torch.stack(spikes).backward(upstream)
+    over, expected = run(spec, x.detach().numpy())
+    assert np.array_equal(torch.stack(spikes).detach().numpy(), expected)
+    assert np.allclose(run_backward(spec, over, expected, upstream.numpy()), x.grad.numpy())
+    forced, _ = run(spec, x.detach().numpy(), expected)
+    assert np.array_equal(forced, over)
+    assert np.allclose(spec.adaptation_decay * risen(spec, expected)[-1] + spec.adaptation * expected[-1], a.detach().numpy())
