@@ -1,5 +1,6 @@
 """Rockpool on torch (https://rockpool.ai), batch first. Time constants, threshold and bias are trainable by default; here they
-are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence, however many steps there are.
+are constants, but for a decay that is learned as a time constant. Its time loops cannot be cut: `compile` unrolls all of a
+sequence, however many steps there are.
 
 `default`                        `LIFNeuronTorch`: no synapse, no recurrence.
 `lif-torch`                      `LIFTorch` as shipped, with the N × N matrix of zero recurrent weights that it multiplies by at
@@ -9,7 +10,7 @@ are constants. Its time loops cannot be cut: `compile` unrolls all of a sequence
 """
 
 from math import log, prod
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 from .base.case import Case
 from .base.contract import Unsupported
@@ -27,6 +28,8 @@ class Rockpool(TorchAdapter):
     constructions = (*TorchAdapter.constructions, "lif-torch", "lif-torch-without-recurrence")
 
     uncut_constructions = constructions
+    learned_decays = MappingProxyType({"time-constant": "tau_mem"})
+    learning_constructions = TorchAdapter.constructions
 
     def supports(self, case: Case) -> str | None:
         spec, synaptic = case.spec, case.construction.startswith("lif-torch")
@@ -46,10 +49,13 @@ class Rockpool(TorchAdapter):
         return 1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
 
     def lif(self, spec, features, construction):
+        import torch
         from rockpool.nn.modules import LIFNeuronTorch, LIFTorch
 
         if not construction.startswith("lif-torch"):
-            return from_rest(LIFNeuronTorch(prod(features), tau_mem=constant(-1 / log(spec.decay)), **options(spec)))
+            tau = -1 / log(spec.decay)
+            tau_mem = torch.tensor([tau]) if spec.learned_decay else constant(tau)
+            return from_rest(LIFNeuronTorch(prod(features), tau_mem=tau_mem, **options(spec)))
         decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
         lif = LIFTorch(prod(features), **decays, **options(spec))
         if construction == "lif-torch-without-recurrence":

@@ -26,7 +26,7 @@ class Sinabs(TorchAdapter):
     synaptic_constructions = (*TorchAdapter.constructions, "alphas")
     adaptive_constructions = synaptic_constructions
     learning_constructions = (*TorchAdapter.constructions, "alphas", "layers")
-    learned_decays = MappingProxyType({"direct": "alpha_mem"})
+    learned_decays = MappingProxyType({"direct": "alpha_mem", "time-constant": "tau_mem"})
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -38,6 +38,8 @@ class Sinabs(TorchAdapter):
             return "MembraneSubtract is never detached"
         if spec.decay == 1 and (case.construction == "alphas" or spec.current_decay is not None or spec.adaptation is not None):
             return "LIF and ALIF always leak"
+        if case.construction == "alphas" and spec.learned_decay == "time-constant":
+            return "alphas learns the decay itself"
         if spec.adaptation is not None and spec.reset == "soft-undecayed":
             return "ALIF subtracts its threshold, or a constant"
         if case.construction == "layers" and case.precision in ("bf16", "fp16"):
@@ -96,9 +98,11 @@ class Sinabs(TorchAdapter):
         kind = layers.LIFSqueeze if squeezed else layers.LIF
         if spec.current_decay is not None:
             alike["tau_syn"] = torch.tensor(-1 / math.log(spec.current_decay))
-        alphas = construction == "alphas" or spec.learned_decay is not None
+        alphas = construction == "alphas" or spec.learned_decay == "direct"
         lif = kind(tau_mem=tau, norm_input=False, train_alphas=alphas, **alike)
         lif.requires_grad_(False)
+        if spec.learned_decay == "time-constant":
+            lif.tau_mem.requires_grad_()
         if alphas:
             lif.alpha_mem.fill_(spec.decay).requires_grad_(spec.learned_decay is not None)
             if spec.current_decay is not None:

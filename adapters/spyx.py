@@ -1,4 +1,4 @@
-"""Spyx (https://spyx.readthedocs.io), its decay not trained.
+"""Spyx (https://spyx.readthedocs.io), its decay a constant unless it is learned.
 
 `default`        `PSU_LIF`, one step after the other under `spyx.nn.run`. It never resets; for `soft` and `hard` the reset is
                  applied here to the potential that it hands out.
@@ -10,6 +10,7 @@
 """
 
 from math import isclose, prod
+from types import MappingProxyType
 
 from snnbench.kernels.surrogates import derivative
 
@@ -35,6 +36,8 @@ class Spyx(JaxAdapter):
     constructions = tuple(RESETS)
     synaptic_constructions = ("cuba-lif",)
     adaptive_constructions = ("alif",)
+    learned_decays = MappingProxyType({"direct": "beta"})
+    learning_constructions = ("default",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -61,17 +64,25 @@ class Spyx(JaxAdapter):
     def neuron(self, spec, features):
         import jax
         import spyx
-
-        lif = made(spyx.nn.PSU_LIF, spec, features)
+        from flax import nnx
 
         class Step:
-            initial_state = staticmethod(lif.initial_state)
+            def __init__(self, lif):
+                self.lif, self.initial_state = lif, lif.initial_state
 
             def __call__(self, current, v):
-                s, v = lif(current, v)
+                s, v = self.lif(current, v)
                 return s, reset(spec, v, s, jax.lax.stop_gradient)
 
-        return lambda currents: spyx.nn.run(Step(), currents)[0]
+        def learning(parameter, currents):
+            lif = made(spyx.nn.PSU_LIF, spec, features)
+            lif.beta = nnx.Param(parameter)
+            return spyx.nn.run(Step(lif), currents)[0]
+
+        if spec.learned_decay:
+            return learning
+        lif = made(spyx.nn.PSU_LIF, spec, features)
+        return lambda currents: spyx.nn.run(Step(lif), currents)[0]
 
     def lif(self, spec, features, construction):
         import jax.numpy as jnp

@@ -16,6 +16,7 @@ A neuron that learns its decay has one parameter w for all its features, and `de
 
     direct               decay = w
     sigmoid              decay = 1 − 1/(1 + exp(−w))           Fang et al. 2021 (PLIF: 1/τ = σ(w))
+    time-constant        decay = exp(−1/w)                     w in steps
 
     reset                p[t]                                  gradient
     soft                 v − threshold·s                       through s unless detach_reset
@@ -44,7 +45,7 @@ from typing import Any, ClassVar
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
 SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
 
-LEARNED = ("direct", "sigmoid")
+LEARNED = ("direct", "sigmoid", "time-constant")
 
 OPTIONAL = ("current_decay", "adaptation", "adaptation_decay")
 """The numbers that a neuron need not have."""
@@ -171,14 +172,20 @@ NEURONS = {
 
 def decay_of(spec: NeuronSpec, parameter: Any, xp: Any) -> Any:
     """The decay that the parameter of a neuron with a learned one stands for. `xp` is its library: torch, jax.numpy or numpy."""
+    if spec.learned_decay == "time-constant":
+        return xp.exp(-1 / parameter)
     return parameter if spec.learned_decay == "direct" else 1 / (1 + xp.exp(parameter))
 
 
 def parameter_of_decay(spec: NeuronSpec) -> float:
     """The parameter with which a neuron with a learned decay starts."""
+    if spec.learned_decay == "time-constant":
+        return -1 / log(spec.decay)
     return spec.decay if spec.learned_decay == "direct" else log(1 / spec.decay - 1)
 
 
 def decay_by_parameter(spec: NeuronSpec, decay: Any) -> Any:
     """The derivative of a learned decay by its parameter."""
+    if spec.learned_decay == "time-constant":
+        return decay * log(decay) ** 2
     return 1.0 if spec.learned_decay == "direct" else -decay * (1 - decay)

@@ -12,10 +12,11 @@ from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
-from snnbench.kernels.spec import NeuronSpec, decay_by_parameter, decay_of, parameter_of_decay
+from snnbench.kernels.spec import LEARNED, NeuronSpec, decay_by_parameter, decay_of, parameter_of_decay
 from snnbench.proof.recurrence import by_decay, run, run_backward
 
 DIRECT, SIGMOID = NeuronSpec("soft", learned_decay="direct"), NeuronSpec("soft", decay=0.8, learned_decay="sigmoid")
+TIME_CONSTANT = NeuronSpec("soft", learned_decay="time-constant")
 HARD = NeuronSpec("hard", detach_reset=True, decay=0.5, learned_decay="direct")
 PLIF = NeuronSpec("hard", decay=0.5, surrogate="atan", learned_decay="sigmoid")
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["decays"]
@@ -25,7 +26,7 @@ PROVED = [
     *(
         (name, spec)
         for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference")
-        for spec in (DIRECT, SIGMOID, HARD, PLIF)
+        for spec in (DIRECT, SIGMOID, TIME_CONSTANT, HARD, PLIF)
     ),
     *((name, spec) for name in ("snntorch", "snntorch:stepwise") for spec in (DIRECT, HARD)),
     *(
@@ -33,7 +34,9 @@ PROVED = [
         for name in ("spikingjelly", "spikingjelly:single-step", "spikingjelly:parametric")
         for spec in (SIGMOID, PLIF)
     ),
-    *((name, DIRECT) for name in ("sinabs", "sinabs:alphas")),
+    *((name, DIRECT) for name in ("sinabs", "sinabs:alphas", "spyx")),
+    *((name, TIME_CONSTANT) for name in ("sinabs", "rockpool")),
+    ("spyx", HARD),
 ]
 
 
@@ -97,6 +100,7 @@ def test_a_wrong_one_is_named(fault):
             {},
             "norse's neurons are offered without a decay that is learned as 'direct' in construction 'default'",
         ),
+        ("sinabs:alphas", TIME_CONSTANT, {}, "learns the decay itself"),
         ("snntorch", SIGMOID, {}, "snntorch's neurons are offered without a decay that is learned as 'sigmoid'"),
         ("spikingjelly:sliding-psn", SIGMOID, {}, "in construction 'sliding-psn'"),
         ("fused:linear-recompute", DIRECT, {}, "in construction 'linear-recompute'"),
@@ -113,7 +117,7 @@ def test_who_has_none_says_so(name, spec, changes, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"learned_decay": "exp"}, "learned_decay = 'exp' is not one of direct, sigmoid"),
+        ({"learned_decay": "exp"}, "learned_decay = 'exp' is not one of direct, sigmoid, time-constant"),
         ({"learned_decay": "direct", "decay": 1.0}, "must be below 1"),
         ({"learned_decay": "direct", "current_decay": 0.5}, "not offered with a synaptic current"),
         ({"learned_decay": "direct", "reset": "soft-undecayed"}, "which divides by the decay"),
@@ -124,12 +128,12 @@ def test_what_cannot_be_learned_is_refused(fields, words):
         NeuronSpec(**fields)
 
 
-@pytest.mark.parametrize("spec", [DIRECT, SIGMOID, HARD, PLIF, NeuronSpec(current_decay=0.5), NeuronSpec()])
+@pytest.mark.parametrize("spec", [DIRECT, SIGMOID, TIME_CONSTANT, HARD, PLIF, NeuronSpec(current_decay=0.5), NeuronSpec()])
 def test_a_specification_survives_the_way_through_its_text(spec):
     assert NeuronSpec.of(spec.text) == spec
 
 
-@given(st.sampled_from(["direct", "sigmoid"]), st.floats(0.05, 0.95), st.integers(2, 9), st.integers(0, 1000))
+@given(st.sampled_from(LEARNED), st.floats(0.05, 0.95), st.integers(2, 9), st.integers(0, 1000))
 def test_the_oracle_has_the_derivative_by_the_parameter(way, decay, steps, seed):
     spec = NeuronSpec("none", decay=decay, threshold=1e6, surrogate="straight-through", learned_decay=way)
     x, upstream = np.random.default_rng(seed).standard_normal((2, steps, 2, 3))
