@@ -197,12 +197,14 @@ def _verdict(entry: Entry) -> str:
 
 
 LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
+"""Fields of a case whose columns stand last."""
 NEURON = [field.name for field in fields(NeuronSpec)]
-"""Fields of a case whose columns stand last; likewise the last two fields of a neuron."""
+EVERY_NEURON = NEURON.index("max_spikes") + 1
+"""So many of its fields every neuron has: they stand at the front, others behind what came before them."""
 
 METRICS: tuple[Metric, ...] = (
     *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST))),
-    *map(_neuron_metric, NEURON[:-2]),
+    *map(_neuron_metric, NEURON[:EVERY_NEURON]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
     Metric("rank_low", _standing("best"), "count", "#", HINTS["rank_low"], f"{EVERY} {SUMMARY}", 0, lambda e: rank_of(e.row)),
@@ -286,7 +288,7 @@ METRICS: tuple[Metric, ...] = (
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
-    *map(_neuron_metric, NEURON[-2:]),
+    *map(_neuron_metric, NEURON[EVERY_NEURON:]),
     *ORIGIN,
 )
 """In the order of results.csv, which people's scripts read."""
