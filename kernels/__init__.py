@@ -2,6 +2,7 @@
 
     from snnbench.kernels import LIF, BatchNormLIF, ConvLIF, LinearLIF, NeuronSpec
     from snnbench.kernels.lif import lif  # the neuron as a function
+    from snnbench.kernels import PackedFrames  # recordings of events in few bytes
 
 torch is imported only when one of the kernels is. The kernels for CUDA devices (the backends "cuda" and "triton", and the
 tiers of `LinearLIF`) are tested by emulation, in Triton's interpreter and by their machine code; no GPU has run them yet.
@@ -17,10 +18,11 @@ _MODULES = {
     "LinearLIF": ".linear_lif.module",
     "BatchNormLIF": ".batch_norm_lif.module",
     "ConvLIF": ".conv_lif.module",
+    "PackedFrames": ".events.packed",
 }
 """The modules of the names that need torch."""
 
-__all__ = ["LIF", "NEURONS", "BatchNormLIF", "ConvLIF", "LIFOutput", "LinearLIF", "NeuronSpec"]
+__all__ = ["LIF", "NEURONS", "BatchNormLIF", "ConvLIF", "LIFOutput", "LinearLIF", "NeuronSpec", "PackedFrames"]
 
 
 def __getattr__(name: str) -> object:
