@@ -29,7 +29,7 @@ class PackedFrames:
              at its end is filled up with zeros.
     steps    time steps of a delivered recording.
 
-    Raises ValueError for frames that are longer, of another shape than the first, negative or no whole numbers. `to(device)` moves
+    Raises ValueError for frames that are longer, of another shape than the first, or no counts. `to(device)` moves
     them; `bytes` is what they take there. A recording of SSC at 4 ms and 100 channels takes about 6 kB, as dense uint8 25 kB.
 
     Example:
