@@ -17,7 +17,7 @@ FLOORS = [
     {"proof", "experiment", "schema"},
     {"records", "worker", "executors"},
     {"report", "environments"},
-    {"run"},
+    {"run", "api"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

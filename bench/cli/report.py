@@ -12,6 +12,7 @@ from ..records.store import ResultFolder
 from ..report.figures import read_published
 from ..report.files import Results, read_results, write_plots, write_report
 from ..report.tables.csv import csv_text
+from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
@@ -22,12 +23,13 @@ from .exit_codes import FINE, NOTHING, with_refused
 class Format(StrEnum):
     TABLE = "table"
     MARKDOWN = "markdown"
+    LATEX = "latex"
     COVERAGE = "coverage"
     CSV = "csv"
     JSON = "json"
 
 
-TEXTS = {Format.MARKDOWN: markdown_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
+TEXTS = {Format.MARKDOWN: markdown_text, Format.LATEX: latex_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
 
 
 def report(

@@ -1,0 +1,138 @@
+"""Results in Python: what `snnbench report` reads, as objects and as a pandas DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import __version__
+from .mistakes import ConfigError
+from .records.rows import Row
+from .records.store import ResultFolder
+from .report.coverage import reason_of
+from .report.files import results_of
+from .report.metric import SUMMARY, Metric
+from .report.metrics import METRICS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
+"""By unit; other units are float64."""
+CATEGORIES = (
+    *("framework", "construction", "mode", "variant", "device", "workload", "neuron", "precision", "input"),
+    *("loss", "optimizer", "status", "proof", "machine"),
+)
+OTHERS = {
+    "category": CATEGORIES,
+    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "proved", "ranked"),
+    "Int64": ("neuron_max_spikes", "graph_breaks", "recompiles", "threads", "slots", "schema", "learning_steps"),
+    "float64": (
+        *("p_holm", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
+        *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
+    ),
+}
+"""Columns without a unit that are no plain texts."""
+TYPED = {name: dtype for dtype, names in OTHERS.items() for name in names}
+
+
+def load(*folders: str | Path) -> Results:
+    """The results in one or more folders of `snnbench run`. Files that cannot be read are told in `Results.unreadable`. Raises
+    ConfigError for a folder that is not there, or none given.
+
+    Example:
+
+        import snnbench
+
+        results = snnbench.load("results/quickstart")
+        results.frame.query("ranked and neuron == 'soft'")[["variant", "step_s", "ratio", "peak_memory_bytes"]]
+    """
+    if not folders:
+        raise ConfigError("load() needs the folder of at least one run, such as load('results/quickstart')")
+    stores = [ResultFolder(Path(folder)) for folder in folders]
+    for store in stores:
+        store.must_exist()
+    return Results(stores)
+
+
+class Results:
+    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables."""
+
+    def __init__(self, folders: list[ResultFolder]) -> None:
+        self._read = results_of(folders)
+
+    @property
+    def rows(self) -> list[Row]:
+        """One for each case: its records, statistics and rank."""
+        return self._read.rows
+
+    @property
+    def unreadable(self) -> list[str]:
+        """A sentence for each file that could not be read."""
+        return self._read.unreadable
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of planned cases without a record."""
+        return self._read.missing
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """A line for each case, with the columns of results.csv (docs/columns.md describes them) in declared types: float64 with
+        NaN, Int64, boolean, string and category with NA where nothing is known. `attrs` has `units` by column, `machines`,
+        `unreadable`, `missing` and `snnbench`, the version that read them. Raises ModuleNotFoundError without pandas: pip
+        install 'snnbench[pandas]'."""
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise ModuleNotFoundError("frames need pandas: pip install 'snnbench[pandas]'", name="pandas") from None
+        entries = self._read.table.entries
+        values = {metric.name: [entry.values[metric.name] for entry in entries] for metric in METRICS}
+        columns = {metric.name: pandas.Series(values[metric.name], dtype="object").astype(dtype_of(metric)) for metric in METRICS}
+        frame = pandas.DataFrame(columns)
+        frame.attrs = {
+            "units": {metric.name: metric.unit for metric in METRICS if metric.unit},
+            "machines": sorted({str(name) for name in frame["machine"].dropna()}),
+            "unreadable": list(self.unreadable),
+            "missing": list(self.missing),
+            "snnbench": __version__,
+        }
+        return frame
+
+    def fastest(self) -> DataFrame:
+        """The lines of `frame` that may be the fastest of those that are compared with them: several where it is not decided."""
+        frame = self.frame
+        return frame[(frame["rank_low"] == 1).fillna(False).astype(bool)]
+
+    def _repr_html_(self) -> str:
+        table = self._read.table
+        shown = table.shown_in(SUMMARY)
+        parts = [f"<p>{len(self)} cases</p>", *(f"<p>{escape(told)}</p>" for told in self.unreadable)]
+        for title, group in table.comparison_groups():
+            lines = [["framework", *(metric.head for metric in shown)]]
+            lines += [[entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group]
+            cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
+            parts.append(f"<h4>{escape(title)}</h4><table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>")
+        return "\n".join(parts)
+
+
+def dtype_of(metric: Metric) -> str:
+    """The type of a metric's column in `Results.frame`."""
+    return TYPED.get(metric.name) or DTYPES.get(metric.unit, "float64")
+
+
+def _cell(metric: Metric, entry: Any) -> str:
+    if metric.name == "status":
+        return ": ".join(filter(None, (entry.row.status, reason_of(entry.row))))
+    return metric.short_text(entry)
