@@ -54,7 +54,7 @@ def doctor(
     console.print(f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}")
     for name, state in environments.items():
         console.print(f"             {name}: {state}")
-    console.print(f"load         {now['load_average'][0]:.2f} in the last minute")
+    console.print(f"load         {now['load_average'][0]:.2f} programs ran or waited in the last minute, on average")
     for rates in ceilings.values():
         for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
             for size, rate in rates.get(kind, {}).items():

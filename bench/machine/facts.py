@@ -94,8 +94,9 @@ def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]
     """Sentences on what to change or expect before measuring here, from `machine_facts` and `current_load`."""
     sentences = []
     if load["load_average"][0] > 0.5:
-        busy = f"{load['load_average'][0]:.1f}"
-        sentences.append(f"other programs are using {busy} cores: times will be noisy, compare ratios only")
+        waiting = f"{load['load_average'][0]:.1f}"
+        where = f"ran or waited for one of {machine['usable_threads']} threads"
+        sentences.append(f"in the last minute {waiting} programs on average {where}: times will be noisy, compare ratios only")
     if load["governor"] not in (None, "performance"):
         sentences.append(f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times")
     if not machine["gpus"]:
