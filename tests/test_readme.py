@@ -2,6 +2,7 @@
 Links lead somewhere."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from support.first_table import first_text
 from support.memory_table import memory_text
 from support.paths import ROOT
 
+import snnbench
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
@@ -67,6 +69,13 @@ def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     found = [file or image for file, _, image in LINK.findall(text)]
     assert [file for file in found if not (page.parent / file).exists()] == []
+
+
+def test_changes_and_citation_are_of_this_version():
+    version = snnbench.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == version
 
 
 def test_every_page_is_named_on_the_first():
