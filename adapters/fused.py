@@ -63,8 +63,10 @@ class Fused(TorchAdapter):
 
     def modules(self, case: Case, network: Network):
         """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm and its neuron as a `ConvLIF`,
-        and every other norm and its neuron as a `BatchNormLIF`."""
+        and every other norm and its neuron as a `BatchNormLIF`; every other convolution as `strides` has it."""
+        from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
+        from snnbench.kernels.conv_lif import strides
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
@@ -87,6 +89,9 @@ class Fused(TorchAdapter):
                 known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
                 channels = network.shapes[norm][0]
                 modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
+        for node in network.nodes:
+            if node.kind == "conv" and not any(node.name in run for run in modules):
+                modules[(node.name,)] = Merged(layer_of(node, network, strides))
         return modules
 
     def _conv_lif(self, case: Case, network: Network, run: tuple[str, ...]):

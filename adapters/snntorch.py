@@ -52,6 +52,8 @@ class SnnTorch(TorchAdapter):
             return "snnTorch's neurons fire once a step"
         if spec.decay == 1 and case.construction == "lapicque":
             return "Lapicque always leaks"
+        if spec.reset == "hard" and case.construction == "lapicque":
+            return "Lapicque's reset to zero comes a step late and loses that step's input"
         if spec.current_decay is not None:
             return None
         if neuron := PARALLEL.get(case.construction):

@@ -22,6 +22,7 @@ from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
+from .strides import met_pixels
 
 Pair = tuple[int, int]
 Piece = tuple[slice, slice]
@@ -89,17 +90,20 @@ class ConvOptions:
 
     def by_weight(self, g: Tensor, x: Tensor, weight: Tensor) -> Tensor:
         """The gradient by the weight from g by the currents, for x (T, B, H, W, C)."""
-        return self._backward(g, x, weight, (False, True, False))[1]
+        pixels, stride = met_pixels(_images(x), weight, self.stride, self.padding)
+        return self._backward(g, pixels, weight, stride, (False, True, False))[1]
 
     def by_input(self, g: Tensor, like: Tensor, weight: Tensor) -> Tensor:
         """The gradient by x (T, B, H, W, C); of `like` only the shape is read."""
-        by_images = self._backward(g, like, weight, (True, False, False))[0]
+        by_images = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]
         return by_images.permute(0, 2, 3, 1).unflatten(0, like.shape[:2])
 
-    def _backward(self, g: Tensor, x: Tensor, weight: Tensor, wanted: tuple[bool, bool, bool]) -> tuple[Tensor, Tensor, Tensor]:
-        shape = self.stride, self.padding, (1, 1), False, (0, 0), 1
+    def _backward(
+        self, g: Tensor, images: Tensor, weight: Tensor, stride: Sequence[int], wanted: tuple[bool, bool, bool]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        shape = stride, self.padding, (1, 1), False, (0, 0), 1
         found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
-            _images(g), _images(x), weight, None, *shape, wanted
+            _images(g), images, weight, None, *shape, wanted
         )
         return found
 

@@ -9,6 +9,7 @@ from ..lif.functional import cached_options, lif
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
 from .autograd import ConvNeuron, ConvOptions
+from .strides import Conv2d
 
 Size = int | tuple[int, int]
 
@@ -52,7 +53,7 @@ class ConvLIF(torch.nn.Module):
     ):
         super().__init__()
         self.spec, self.recompute, self.backend = spec or NeuronSpec(), recompute, backend
-        self.conv = torch.nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=bias)
+        self.conv = Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=bias)
         self.norm = BatchNormLIF(out_channels, self.spec, eps, momentum, backend=backend) if norm else None
 
     def forward(self, x: Tensor) -> Tensor:

@@ -5,14 +5,16 @@ import torch
 from support.neurons import relative, saved_bytes
 from torch.nn.functional import conv2d
 
+from snnbench.adapters.base.torch_network import Merged
 from snnbench.kernels import LIF, ConvLIF, NeuronSpec
-from snnbench.kernels.conv_lif import autograd
+from snnbench.kernels.conv_lif import autograd, strides
 from snnbench.kernels.spike_marks import mark
 
 SHAPES = {
     "two chunks, odd sizes": ((37, 3, 3, 9, 7), {"kernel_size": 3, "stride": 2, "padding": 1}),
     "one chunk, bits in whole bytes": ((5, 4, 8, 6, 6), {"kernel_size": 3, "padding": 1}),
     "an uneven window": ((4, 2, 9, 5, 8), {"kernel_size": (1, 3), "stride": (1, 2), "padding": (0, 2)}),
+    "every other pixel": ((5, 3, 4, 10, 9), {"kernel_size": 1, "stride": (2, 3)}),
     "a pixel": ((33, 2, 5, 1, 1), {"kernel_size": 1}),
 }
 SPECS = [NeuronSpec(), NeuronSpec("hard", detach_reset=True, surrogate="triangle")]
@@ -72,6 +74,30 @@ def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
     else:
         pairs += [(layer.conv.bias.grad, bias.grad)]
     assert max(relative(*pair) for pair in pairs) <= 5e-6
+
+
+def strided_gradients_by_pixels(call, x):
+    """How many gradients by weights of one pixel torch computes with a stride: those in which oneDNN may write beyond its
+    workspace, which is seen only by what it destroys."""
+    with torch.profiler.profile(record_shapes=True, with_stack=False) as profile:
+        call(x).sum().backward()
+    calls = [event for event in profile.events() if event.name == "aten::convolution_backward"]
+    assert calls
+    return sum(max(event.concrete_inputs[4]) > 1 and event.concrete_inputs[-1][1] for event in calls)
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        (lambda *size, **window: ConvLIF(*size, **window), 0),
+        (lambda *size, **window: Merged(strides.Conv2d(*size, **window)), 0),
+        (lambda *size, **window: Merged(torch.nn.Conv2d(*size, **window)), 1),
+    ],
+    ids=["with a neuron", "alone", "torch's"],
+)
+def test_pixels_between_strides_never_reach_a_gradient_by_a_weight_of_one_pixel(make, count):
+    size, window = SHAPES["every other pixel"]
+    assert strided_gradients_by_pixels(make(size[2], 11, **window), drawn(*size)) == count
 
 
 def run(layer, x, upstream):
