@@ -44,15 +44,18 @@ def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
 
 
 @env.command()
-def create(names: Names) -> None:
+def create(names: Names, as_json: Json = False) -> None:
     """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept."""
-    failed = False
+    failed, entries = False, []
     for own in [named(name) for name in names]:
         try:
             _create(own)
         except NotMade as error:
             say(str(error))
             failed = True
+        entries.append(_entry(own, *own.state()))
+    if as_json:
+        print_json(entries)
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
@@ -78,20 +81,33 @@ def _create(own: Environment) -> None:
 
 
 @env.command()
-def doctor(names: Annotated[list[str] | None, typer.Argument(help="Environments.", show_default="all")] = None) -> None:
+def doctor(
+    names: Annotated[list[str] | None, typer.Argument(help="Environments.", show_default="all")] = None, as_json: Json = False
+) -> None:
     """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
-    failed, console = False, output()
-    for own in [named(name) for name in names] if names else known().values():
-        if own.state()[0] == "not created":
-            console.print(f"{own.name}: not created: {own.command}")
-            continue
-        faults = damage(own)
-        failed = failed or bool(faults)
-        for fault in faults or ["as it was made"]:
-            console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
-        if faults:
-            console.print(f"{own.name}: to mend it: {own.command}", soft_wrap=True)
-    raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
+    chosen = [named(name) for name in names] if names else list(known().values())
+    entries = []
+    for own in chosen:
+        state, reason = own.state()
+        faults = None if state == "not created" else damage(own)
+        entries.append({**_entry(own, state, reason), "faults": faults})
+        if not as_json:
+            _print_faults(own, faults)
+    if as_json:
+        print_json(entries)
+    raise typer.Exit(exit_codes.FAILED if any(entry["faults"] for entry in entries) else exit_codes.FINE)
+
+
+def _print_faults(own: Environment, faults: list[str] | None) -> None:
+    """What is wrong with an environment; None where it was not created."""
+    console = output()
+    if faults is None:
+        console.print(f"{own.name}: not created: {own.command}")
+        return
+    for fault in faults or ["as it was made"]:
+        console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
+    if faults:
+        console.print(f"{own.name}: to mend it: {own.command}", soft_wrap=True)
 
 
 @env.command()

@@ -8,14 +8,16 @@ import typer
 from ..records.merge import merge_folders
 from ..records.store import ResultFolder
 from ..report.files import results_of, write_report
-from ..report.tables.terminal import print_tables
 from . import exit_codes
-from .console import output, say
+from .console import say
+from .options import Json
+from .results import print_results
 
 
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of runs, e.g. of all shards.", show_default=False)],
     out: Annotated[Path, typer.Option(help="A new folder for all of it.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Put the records of several result folders into one, and report on them.
 
@@ -32,7 +34,5 @@ def merge(
         raise typer.Exit(exit_codes.with_refused(exit_codes.NOTHING, results.unreadable))
     with whole.writing():
         write_report(whole, merged.name, results)
-    console = output()
-    print_tables(results.table, console)
-    console.print(f"[bold]report[/] {whole.page}   [bold]table[/] {whole.table}", soft_wrap=True)
+    print_results(results.table, results, whole, as_json, remarks=merged.remarks, missing=results.missing)
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(results.rows), results.unreadable))

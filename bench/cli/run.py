@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from ..report.tables.terminal import print_tables
 from ..run.planning import load_plan
 from ..run.runner import execute
 from . import exit_codes
-from .console import messages, output, say
-from .options import Adapters, Beside, Config, ExecutorOption, Only, Out, Settings, ShardOption, Where, tell_left_out
+from .console import messages, say
+from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
 from .progress import Progress
+from .results import print_results
 
 
 def run(
@@ -23,6 +23,7 @@ def run(
     executor: ExecutorOption = Where.LOCAL,
     shard: ShardOption = "1/1",
     beside: Beside = "",
+    as_json: Json = False,
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     plan = load_plan(config, settings, only, adapter, executor, shard, beside)
@@ -39,9 +40,7 @@ def run(
         say(sentence)
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if plan.holds(row.first)]
-    console = output()
-    print_tables(results.table.of_groups_with(asked), console)
-    console.print(f"[bold]report[/] {folder.page}   [bold]table[/] {folder.table}", soft_wrap=True)
+    print_results(results.table.of_groups_with(asked), results, folder, as_json, interrupted=interrupted, left_out=plan.left_out)
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)

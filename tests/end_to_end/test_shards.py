@@ -77,6 +77,20 @@ def test_three_parts_merged_are_the_whole(runs):
     assert compared.exit_code == 0, compared.stdout
 
 
+def test_run_and_merge_are_one_json_document(runs):
+    snnbench, whole, parts = runs
+    resumed = snnbench.run(snnbench.folder / "odd.toml", "--json", out="whole")
+    merged = snnbench("merge", *(part.folder for part in parts), "--out", "merged-json", "--json")
+    for ended, folder in [(resumed, "whole"), (merged, "merged-json")]:
+        document = json.loads(ended.stdout)
+        assert (ended.exit_code, document["folder"], document["unreadable"]) == (3, folder, [])
+        assert sorted(row["case_id"] for row in document["rows"]) == sorted(row["case_id"] for row in whole.rows)
+        assert {row["status"] for row in document["rows"]} == {"ok", "unsupported", "crash"}
+        assert (snnbench.folder / document["report"]).exists() and (snnbench.folder / document["table"]).exists()
+    assert json.loads(resumed.stdout)["interrupted"] is False
+    assert json.loads(merged.stdout)["missing"] == []
+
+
 def test_a_part_that_is_not_there_is_missed(runs):
     snnbench, whole, parts = runs
     merged = snnbench("merge", *(part.folder for part in parts[:2]), "--out", "two", out="two")

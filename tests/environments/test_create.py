@@ -33,6 +33,10 @@ def test_it_is_made_with_progress(made, snnbench_module):
     assert snnbench_module("env", "doctor", "tiny").stdout == "tiny: as it was made\n"
     again = snnbench_module("env", "create", "tiny")
     assert (again.exit_code, again.message) == (0, f"tiny is ready in {folder}")
+    for verb, more in [("create", {}), ("doctor", {"faults": []})]:
+        (entry,) = json.loads(snnbench_module("env", verb, "tiny", "--json").stdout)
+        expected = {"name": "tiny", "state": "ready", "folder": str(folder), **more}
+        assert {key: entry.get(key) for key in expected} == expected
 
 
 def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):

@@ -61,6 +61,8 @@ def test_create_mends_what_is_damaged(made, ready):
     (lost,) = made.glob("lib/*/site-packages/tinyframework/neurons.py")
     lost.unlink()
     assert "tiny: to mend it: snnbench env create tiny" in ready("env", "doctor", "tiny").stdout
+    told = ready("env", "doctor", "tiny", "--json")
+    assert told.exit_code == 3 and "tinyframework-1.0 has lost 1 files" in json.loads(told.stdout)[0]["faults"][0]
     mended = ready("env", "create", "tiny")
     assert mended.exit_code == 0 and "tiny is made anew: tinyframework-1.0 has lost 1 files" in mended.stderr
     assert lost.exists() and ready("env", "doctor", "tiny").exit_code == 0
