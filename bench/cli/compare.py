@@ -71,6 +71,8 @@ def compare(
         comparison = compare_with_copies(_rows(base, refused), beside, factor)
     else:
         comparison = compare_sets(_rows(base, refused), _rows(new, refused) if new else [], factor, relative)
+    if not comparison.cases:
+        say("the two have no case in common")
     if junit:
         write_atomically(junit, junit_text(comparison))
     if as_json:
@@ -79,8 +81,6 @@ def compare(
         print(markdown_text(comparison), end="")
     else:
         _print(comparison, output())
-    if not comparison.cases:
-        say("the two have no case in common")
     raise typer.Exit(exit_codes.with_refused(_exit_code(comparison, strict), refused))
 
 

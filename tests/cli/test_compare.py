@@ -1,9 +1,11 @@
 """The verb `compare`: what it prints in each form, and its exit codes."""
 
 import json
+import subprocess
 from xml.etree import ElementTree
 
 import pytest
+from support.command_line import COMMAND
 from support.synthetic import NOISE, blocks, disturbed
 
 from snnbench.adapters.base.case import USUAL_PHASES
@@ -53,6 +55,14 @@ def test_exit_codes(snnbench, folders, new, code, strict):
         assert document["cases"] == (0 if code == 6 else 3)
         assert any(one["verdict"] == "slower" for one in document["changes"]) == (code == 5)
         assert "NaN" not in done.stdout and "Infinity" not in done.stdout
+
+
+def test_sets_without_a_common_case_are_told_before_the_table(folders):
+    compared = [COMMAND, "compare", folders / "base", folders / "other"]
+    ended = subprocess.run(compared, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    first, *others = ended.stdout.splitlines()
+    assert (ended.returncode, first) == (6, "snnbench: the two have no case in common")
+    assert len(others) > 3
 
 
 def test_two_folders_or_a_pair(snnbench, folders):
