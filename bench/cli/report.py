@@ -1,23 +1,29 @@
 """`snnbench report`: tables, CSV, JSON, HTML and plots from finished records."""
 
 import json
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
+
+from snnbench.adapters.base.case import PHASES
 
 from ..mistakes import ConfigError, nearest
 from ..records.store import ResultFolder
-from ..report.figures import read_published
+from ..report.figures import NAMES, read_published
 from ..report.files import Results, read_results, write_plots, write_report
+from ..report.plots import DRAWING, Choice
 from ..report.tables.csv import csv_text
 from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
-from .console import output, say
+from .console import messages, output, say
 from .exit_codes import FINE, NOTHING, with_refused
+from .plan import counted
 
 
 class Format(StrEnum):
@@ -29,6 +35,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
+FORMATS = tuple(suffix[1:] for suffix in DRAWING)
 TEXTS = {Format.MARKDOWN: markdown_text, Format.LATEX: latex_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
 
 
@@ -37,6 +44,9 @@ def report(
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
     out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
+    figure: Annotated[list[str], typer.Option("--figure", help=f"Of the plots only these: {', '.join(NAMES)}.")] = [],
+    phase: Annotated[list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")] = [],
+    plot_format: Annotated[list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")] = [],
     published: Annotated[
         Path | None,
         typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
@@ -51,6 +61,10 @@ def report(
     """
     if len(folders) > 1 and out is None and format is Format.TABLE:
         raise ConfigError(f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs")
+    choice = _choice(figure, phase, plot_format)
+    plots = plots or choice != Choice()
+    if plots and format is not Format.TABLE:
+        raise ConfigError(f"report --format {format}: writes no files, and so no plots; leave one of the two out")
     for folder in folders:
         ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)
@@ -75,9 +89,29 @@ def report(
             print_tables(results.table, console)
             console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
             if plots:
-                count = sum(1 for _ in write_plots(target, results, theirs))
-                console.print(f"[bold]plots[/] {target.plots} ({count} files)", highlight=False, soft_wrap=True)
+                count = counted(_write_plots(write_plots(target, results, theirs, choice)), "file")
+                console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
     raise typer.Exit(with_refused(FINE, results.unreadable))
+
+
+def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
+    """Raises ConfigError."""
+    known = {"--figure": (figures, NAMES), "--phase": (phases, PHASES), "--plot-format": (formats, FORMATS)}
+    for option, (given, names) in known.items():
+        for name in given:
+            if name not in names:
+                raise ConfigError(f"{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}")
+    return Choice(tuple(figures), tuple(phases), tuple(formats))
+
+
+def _write_plots(left: Iterator[int]) -> int:
+    """Draw to the end, with a bar on a terminal; how many files there are."""
+    console, count = messages(), next(left)
+    with Progress(console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("plots", total=count)
+        for after in left:
+            bar.update(task, completed=count - after)
+    return count
 
 
 def _check_baseline(baseline: str, results: Results) -> None:

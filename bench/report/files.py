@@ -12,7 +12,7 @@ from ..texts import anonymous
 from .figures import Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, result_set
-from .plots import drawn
+from .plots import Choice, drawn
 from .table import Table
 from .tables.csv import csv_text
 
@@ -72,9 +72,16 @@ def write_report(folder: ResultFolder, name: str, results: Results, theirs: Sequ
     folder.write(folder.page, page)
 
 
-def write_plots(folder: ResultFolder, results: Results, theirs: Sequence[Published] = ()) -> Iterator[Path]:
-    """Every figure of the report as PNG, SVG and PDF in `plots/` of `folder`; yields each path when it is there."""
+def write_plots(
+    folder: ResultFolder, results: Results, theirs: Sequence[Published] = (), choice: Choice = Choice()
+) -> Iterator[int]:
+    """Figures of the report as PNG, SVG and PDF in `plots/` of `folder`, those of `choice`; yields how many files there will be,
+    and again after each of them how many are left."""
     table = results.table
-    for name, content in drawn(table, [coverage_map(table), *figures_of(table, theirs)]):
+    figures = [coverage_map(table), *figures_of(table, theirs)]
+    left = len(choice.panels(figures)) * len(choice.suffixes)
+    yield left
+    for name, content in drawn(table, figures, choice):
         folder.write(folder.plots / name, content)
-        yield folder.plots / name
+        left -= 1
+        yield left

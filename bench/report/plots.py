@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from textwrap import wrap
 
 import vl_convert
@@ -19,13 +20,36 @@ LETTERS = 52
 """Letters of a title that fit into a line."""
 
 
-def drawn(table: Table, figures: Iterable[Figure]) -> Iterator[tuple[str, bytes]]:
-    """Every panel of `figures` as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
-    for figure in figures:
-        for index, panel in enumerate(figure.panels, start=1):
-            spec = paper_spec(figure, panel, table)
-            for suffix, draw in DRAWING.items():
-                yield f"{figure.id}-{index:02}{_slug(panel.title)}{suffix}", draw(spec)
+@dataclass(frozen=True)
+class Choice:
+    """Which plots are wanted, by ids of figures, phases and formats ("png"); of what is empty all. Panels of no phase are wanted
+    with every phase."""
+
+    figures: tuple[str, ...] = ()
+    phases: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+    @property
+    def suffixes(self) -> list[str]:
+        return [suffix for suffix in DRAWING if not self.formats or suffix[1:] in self.formats]
+
+    def panels(self, figures: Iterable[Figure]) -> list[tuple[Figure, int, Panel]]:
+        """Those of `figures` that are wanted, with their numbers in the figure, from 1."""
+        return [
+            (figure, number, panel)
+            for figure in figures
+            if not self.figures or figure.id in self.figures
+            for number, panel in enumerate(figure.panels, start=1)
+            if not self.phases or panel.where.get("phase") in (None, *self.phases)
+        ]
+
+
+def drawn(table: Table, figures: Iterable[Figure], choice: Choice = Choice()) -> Iterator[tuple[str, bytes]]:
+    """Panels of `figures`, those of `choice`, as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
+    for figure, number, panel in choice.panels(figures):
+        spec = paper_spec(figure, panel, table)
+        for suffix in choice.suffixes:
+            yield f"{figure.id}-{number:02}{_slug(panel.title)}{suffix}", DRAWING[suffix](spec)
 
 
 DRAWING: dict[str, Callable[[Spec], bytes]] = {

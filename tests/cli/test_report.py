@@ -58,6 +58,13 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
 
 
+def test_plots_are_chosen(report, folder, tmp_path):
+    done = report(folder, "--out", tmp_path / "out", "--figure", "times", "--phase", "step", "--plot-format", "svg")
+    assert done.exit_code == 0, done.stderr
+    (plot,) = (tmp_path / "out" / "plots").iterdir()
+    assert plot.name.startswith("times-") and plot.suffix == ".svg" and "(1 file)" in done.stdout
+
+
 def test_several_folders_are_one_report(report, folder, tmp_path):
     for record in blocks("norse", neurons=97, machine="m2"):
         ResultFolder(tmp_path / "two").write_record(record)
@@ -77,6 +84,10 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
+        (["--figure", "time"], "proof, natives, slots, published; did you mean 'times'?"),
+        (["--phase", "stp"], "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?"),
+        (["--plot-format", "gif"], "--plot-format gif: must be one of png, svg, pdf"),
+        (["--plots", "--format", "csv"], "report --format csv: writes no files, and so no plots; leave one of the two out"),
         (["--baseline", "trch"], "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?"),
         (["--published", "nothing.csv"], "--published nothing.csv: cannot be read: No such file or directory"),
     ],

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from snnbench.report.figures import FIGURES, coverage_map, figures_of
-from snnbench.report.plots import drawn, paper_spec
+from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
+from snnbench.report.plots import Choice, drawn, paper_spec
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,20 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
     for id, files in kinds.items():
         assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id
         assert b"<svg" in files["svg"] and b"NaN" not in files["svg"], id
+
+
+def test_figures_are_chosen_by_name_phase_and_format(examples):
+    figures = [coverage_map(examples), *figures_of(examples)]
+    assert {each.id for each in figures} | {"published"} == {*NAMES}
+    assert len(Choice().panels(figures)) == sum(len(each.panels) for each in figures)
+    chosen = Choice(("times", "proof"), ("step",), ("svg",))
+    panels = chosen.panels(figures)
+    assert {figure.id for figure, _, _ in panels} == {"times", "proof"}
+    assert {panel.where["phase"] for figure, _, panel in panels if figure.id == "times"} == {"step"}
+    names = {name for name, _ in drawn(examples, figures, Choice(("times",), ("backward",), ("svg",)))}
+    assert names and all(name.startswith("times-") and "backward" in name and name.endswith(".svg") for name in names)
+    every = {name for each in figures if each.id == "times" for name, _ in drawn(examples, [each], Choice(formats=("svg",)))}
+    assert names < every
 
 
 def test_a_specification_for_print_is_whole(examples):

@@ -27,6 +27,9 @@ FIGURES = (
 )
 """In the order in which a reader asks."""
 
+NAMES = ("coverage", *(figure.__name__.replace("_", "-") for figure in FIGURES), "published")
+"""The ids of all figures."""
+
 
 def figures_of(table: Table, theirs: Sequence[Published] = ()) -> list[Figure]:
     """Every figure of a report, also those that have nothing to show and say why."""
@@ -34,4 +37,4 @@ def figures_of(table: Table, theirs: Sequence[Published] = ()) -> list[Figure]:
     return [*figures, published(table, theirs)] if theirs else figures
 
 
-__all__ = ["FIGURES", "Figure", "Panel", "Published", "coverage_map", "figures_of", "read_published", "substituted"]
+__all__ = ["FIGURES", "NAMES", "Figure", "Panel", "Published", "coverage_map", "figures_of", "read_published", "substituted"]
