@@ -26,7 +26,8 @@ class ConvLIF(torch.nn.Module):
     The first arguments are those of `nn.Conv2d`. The module has an `nn.Conv2d` as `conv` and a `BatchNormLIF` as `norm`, or None,
     and loads their `state_dict`. Outputs and gradients equal those of the layers apart. In eager float32 calls on CPUs they are
     computed as one, and the spikes lie in memory with the channels of a pixel side by side; elsewhere, and in `eval` mode with a
-    norm, one after the other, where `recompute` has no effect. Errors are those of `nn.Conv2d`, `BatchNormLIF` and `lif`.
+    norm, one after the other, where `recompute` has no effect. A convolution of one pixel with a stride that reads such spikes
+    should be `conv_lif.strides.Conv2d`, which says why. Errors are those of `nn.Conv2d`, `BatchNormLIF` and `lif`.
 
     Example:
 
