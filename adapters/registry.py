@@ -29,6 +29,15 @@ BUILT_IN = {
     "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",
     "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
 }
+"""Those that compute networks."""
+
+LOADING = {
+    "tonic": "snnbench.data.strategies.tonic:Tonic",
+    "frames": "snnbench.data.strategies.frames:Frames",
+}
+"""Those that load data."""
+
+OWN = {**BUILT_IN, **LOADING}
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
 
@@ -38,7 +47,7 @@ def references() -> dict[str, str]:
     from importlib.metadata import entry_points  # late: workers that run one adapter are not to pay for it
 
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
-    return {**installed, **BUILT_IN}
+    return {**installed, **OWN}
 
 
 def load(reference: str) -> Adapter:

@@ -9,10 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
 
 PREFIX, MARKER = "snnbench-scratch-", "CACHEDIR.TAG"
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by snnbench for one command, which removes it: https://bford.info/cachedir/\n"
 """What the marker holds, by which backups know that they need not keep the folder."""
+
+
+def cache_folder() -> Path:
+    """What can be made again lies below $SNNBENCH_CACHE, or in the user's cache folder."""
+    return Path(os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")).expanduser()
 
 
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:

@@ -11,26 +11,27 @@ from support.paths import ROOT
 
 # Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
 FLOORS = [
-    {"kernels", "texts"},
-    {"adapters", "stats", "units", "files", "cores", "mistakes"},
-    {"status", "data", "machine", "measure", "workloads"},
-    {"proof", "experiment", "schema"},
+    {"kernels", "texts", "stats", "units", "files", "cores"},
+    {"adapters", "mistakes", "machine"},
+    {"status", "data"},
+    {"measure", "workloads", "schema"},
+    {"proof", "experiment", "facts"},
     {"records", "worker", "executors"},
     {"report", "environments"},
-    {"run", "api"},
-    {"cli"},
+    {"run"},
+    {"api", "cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
 IN_WORKERS = {"worker", "proof", "measure", "workloads"}
-OPEN_TO_WORKERS = {"adapters", "kernels.spec", "kernels.surrogates", "status", "stats", "cores", "texts"} | IN_WORKERS
+OPEN_TO_WORKERS = {"adapters", "data", "kernels.spec", "kernels.surrogates", "status", "stats", "cores", "texts"} | IN_WORKERS
 """What of this project a worker's rooms may import; folders with all that is in them."""
 
 PLAIN = {"kernels.spec", "kernels.surrogates"}
 """Modules that import the standard library and each other only."""
 
-MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 24, 300, 34_000
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 27, 300, 38_000
 """Rooms of the house, lines of a file, lines of the three packages: all lines count."""
 
 
@@ -160,7 +161,7 @@ def test_every_room_has_a_floor_and_there_are_few():
     rooms = {room_of(name) for name in modules(ROOT)} - {""}
     assert rooms <= FLOOR.keys()
     assert len(rooms) <= MOST_ROOMS
-    assert len(FLOORS) <= 8
+    assert len(FLOORS) <= 9
 
 
 def test_no_file_is_long():
@@ -195,8 +196,8 @@ PLANTED = {
 def test_a_planted_fault_is_found(tmp_path, finder):
     right = {
         "bench/__init__.py": "",
-        "bench/machine/facts.py": "from .. import mistakes\n",
-        "bench/mistakes.py": "",
+        "bench/machine/facts.py": "from .. import files\n",
+        "bench/files.py": "",
         "bench/run/__init__.py": "",
         "bench/run/plan.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .order import Order\n",
         "bench/run/order.py": "from . import plan\n",

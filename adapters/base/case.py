@@ -19,17 +19,27 @@ SPIKES = ("spikes", "rate", "events")
 SPIKE_SHARE = 0.3
 """Of an input of spikes so many are 1, where a case has no `firing`."""
 
-NETWORK_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm")
+DATA = "data"
+"""The workload that delivers recordings as batches of frames. Its cases have no neuron."""
+
+NO_NETWORK = "none"
+"""In a case's `behind`: its batches train nothing."""
+
+DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
+WORKLOAD_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm", *DATA_AXES)
 """Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
+NETWORK_FIELDS = ("neuron", "input", "input_grad")
+"""Fields that every network has, and that are None where a case delivers data."""
 
 ABSENT: Any = None
 """In a field that the case's workload does not have."""
 
 SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L", "width": "W", "image": "I", "classes": "K"}
+SIZES |= {"samples": "S"}
 """Fields that are counts, each with its letter: along them a case only gets bigger."""
 
 USUAL = {"input": "spikes", "firing": None, "norm": True, "bias": True, "input_grad": True, "seed": 0}
-USUAL |= {"loss": None, "optimizer": None}
+USUAL |= {"loss": None, "optimizer": None, "dataset": None, "loaders": 0, "pinned": False, "augment": False, "behind": NO_NETWORK}
 """Fields that a case's name leaves out, each with the value that most cases have."""
 
 
@@ -54,6 +64,11 @@ class Case:
     """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the
     channels of a network's first stage, `image` the pixels of a side, `firing` the share of ones in an input of spikes. Without a
     `loss` backward is given a gradient of the output, and without an `optimizer` a step is plain gradient descent.
+
+    A case of the workload `data` delivers an epoch of `samples` recordings of a `dataset`, `time_steps` frames each, in batches,
+    through so many `loaders` (processes of torch's DataLoader), into `pinned` memory or not, and shifted by some channels with
+    `augment`; the framework's variant `behind` trains a network on them, or `none` does.
+
     `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
     not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
 
@@ -62,7 +77,7 @@ class Case:
     mode: str = "eager"
     device: str = "cpu"
     workload: str = "linear-lif"
-    neuron: NeuronSpec | Native = field(default_factory=NeuronSpec)
+    neuron: NeuronSpec | Native | None = field(default_factory=NeuronSpec)
     layers: int = 1
     neurons: int = 256
     time_steps: int = 50
@@ -79,6 +94,12 @@ class Case:
     firing: float = ABSENT
     loss: str = ABSENT
     optimizer: str = ABSENT
+    dataset: str = ABSENT
+    samples: int = ABSENT
+    loaders: int = ABSENT
+    pinned: bool = ABSENT
+    augment: bool = ABSENT
+    behind: str = ABSENT
 
     @property
     def framework_variant(self) -> str:
@@ -88,10 +109,15 @@ class Case:
 
     @property
     def spec(self) -> NeuronSpec:
-        """The neuron. Raises TypeError for a native one, which has no equations here."""
+        """The neuron. Raises TypeError where there is none, and for a native one, which has no equations here."""
         if isinstance(self.neuron, NeuronSpec):
             return self.neuron
-        raise TypeError("a native neuron has no spec")
+        raise TypeError("a native neuron has no spec" if self.neuron else "a case that delivers data has no neuron")
+
+    @property
+    def neuron_label(self) -> str | None:
+        """What the neuron is called; None where there is none."""
+        return self.neuron.label() if self.neuron else None
 
     @property
     def native(self) -> bool:
@@ -104,14 +130,17 @@ class Case:
 
     def as_dict(self) -> dict[str, Any]:
         """The canonical form, ready for JSON."""
-        return {name: value for name, value in vars(self).items() if value is not None} | {"neuron": self.neuron.as_dict()}
+        values = {name: value for name, value in vars(self).items() if value is not None}
+        return values | ({"neuron": self.neuron.as_dict()} if self.neuron else {})
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Case":
         """The case of a canonical form. Raises KeyError or TypeError for what is none."""
-        neuron = values["neuron"]
-        spec = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
-        return cls(**{**dict.fromkeys(NETWORK_AXES), **values, "neuron": spec})
+        absent = dict.fromkeys(WORKLOAD_AXES if "dataset" not in values else (*WORKLOAD_AXES, *NETWORK_FIELDS))
+        given = {**absent, **values}
+        if neuron := given["neuron"]:
+            given["neuron"] = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
+        return cls(**given)
 
 
 def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) -> list[tuple[str, str]]:
@@ -131,6 +160,15 @@ def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) 
     return [(construction, mode)]
 
 
+def missing_variant(name: str, case: Case, constructions: Sequence[str], modes: Sequence[str]) -> str | None:
+    """Which part of the case's variant the framework `name` with these constructions and modes does not have."""
+    if case.construction not in constructions:
+        return f"{name} has no construction {case.construction!r} (it has {', '.join(constructions)})"
+    if case.mode not in modes:
+        return f"{name} has no mode {case.mode!r} (it has {', '.join(modes)})"
+    return None
+
+
 def sizes(case: Case) -> str:
     """The sizes that a case has, in short: `N=256 T=50 B=16 L=1`."""
     return " ".join(f"{letter}={size}" for name, letter in SIZES.items() if (size := getattr(case, name)) is not None)
@@ -138,7 +176,7 @@ def sizes(case: Case) -> str:
 
 def full_name(case: Case) -> str:
     """Tells a case from all others: what its grid may vary, left out where it is as usual."""
-    parts = (case.framework_variant, case.neuron.label(), case.workload, sizes(case), unusual(case), case.precision, case.device)
+    parts = (case.framework_variant, case.neuron_label, case.workload, sizes(case), unusual(case), case.precision, case.device)
     return " ".join(filter(None, parts))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from snnbench.kernels.spec import NeuronSpec
 
 from .breakdown import Breakdown
-from .case import Case
+from .case import DATA, Case, missing_variant
 from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
 from .training import refused
@@ -78,6 +78,8 @@ class Adapter(ABC):
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
+    loads_data: bool = False
+    """Whether its cases are those of the workload `data`, and no others."""
 
     def supports(self, case: Case) -> str | None:
         """The reason why this framework cannot run `case`, in words for the user; None if it can."""
@@ -131,10 +133,10 @@ class Adapter(ABC):
 
     def refuses(self, case: Case, network: Network) -> str | None:
         """`supports` plus what the harness itself can tell from the declarations above and from `network`."""
-        if case.construction not in self.constructions:
-            return f"{self.name} has no construction {case.construction!r} (it has {', '.join(self.constructions)})"
-        if case.mode not in self.modes:
-            return f"{self.name} has no mode {case.mode!r} (it has {', '.join(self.modes)})"
+        if case.workload == DATA:
+            return f"{self.name} computes networks; it loads no data"
+        if missing := missing_variant(self.name, case, self.constructions, self.modes):
+            return missing
         if case.device.split(":")[0] not in self.devices:
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":

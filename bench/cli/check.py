@@ -13,7 +13,7 @@ from snnbench.kernels.spec import NEURONS
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
-from ..run.check import Checked, checker, plan_check, points_to_check
+from ..run.check import Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
 from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
@@ -40,6 +40,7 @@ def check(
     classes: Size = 10,
     norm: Norm = True,
     bias: bool = True,
+    samples: Annotated[int | None, typer.Option(min=1, help="Recordings, with --workload data.", show_default="2000")] = None,
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: Adapters = [],
     as_json: Json = False,
@@ -53,7 +54,7 @@ def check(
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}") from None
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm}
+    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm, "samples": samples}
     point = Case("", device=device, workload=workload, input=input, bias=bias, **sizes, **network)
     points = points_to_check(point, neuron or list(NEURONS), precision)
     cases, left_out = plan_check(names or [], points, adapter)
@@ -65,8 +66,7 @@ def check(
         with checker(seconds) as proofs:
             for planned in cases:
                 if progress.is_terminal:
-                    name = f"{planned.case.framework_variant} {planned.case.neuron.label()} {planned.case.precision}"
-                    progress.print(f"[dim]{name}[/]")
+                    progress.print(f"[dim]{name_of(planned.case)}[/]")
                 results.append(proofs.prove(planned))
     except KeyboardInterrupt:  # typer turns it into a silent exit
         interrupted = True
@@ -96,10 +96,11 @@ def _table(results: list[Checked]) -> Table:
     for result in results:
         case, last = result.case, result.last_stage
         verdict = VERDICTS.get(result.status, f"[red]{result.status}[/]")
-        verdict = "[green]right time axis[/]" if case.native and result.status == "ok" else verdict
+        if result.status == "ok" and (case.native or case.neuron is None):
+            verdict = "[green]right time axis[/]" if case.native else "[green]same frames[/]"
         figures = ["", "", ""]
         if last:
             figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
         reason = "" if result.status == "ok" else escape(result.reason or "")
-        table.add_row(escape(case.framework_variant), escape(case.neuron.label()), case.precision, verdict, *figures, reason)
+        table.add_row(escape(case.framework_variant), escape(case.neuron_label or ""), case.precision, verdict, *figures, reason)
     return table

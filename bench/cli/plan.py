@@ -47,7 +47,7 @@ def plan(
         blocks = f", {counted(left.blocks, 'block')}" if left.blocks else ""
         state = left.state + (f": {reason}" if reason else blocks)
         size = f"{sizes(case)} {unusual(case)}".rstrip()
-        table.add_row(case.framework_variant, case.neuron.label(), case.workload, size, case.precision, case.device, state)
+        table.add_row(case.framework_variant, case.neuron_label or "", case.workload, size, case.precision, case.device, state)
     console = output()
     console.print(table)
     for sentence in reasons(cases):

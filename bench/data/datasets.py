@@ -1,6 +1,7 @@
 """The data sets whose files can be made and read: what they hold, and where tonic looks for them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,28 @@ class DataSet:
     events: int
     spread: float
     seconds: tuple[float, float]
+
+    def file(self, folder: Path, split: str = "train") -> Path:
+        """The file of a split below `folder`, which is what tonic calls save_to."""
+        return folder / self.folder / self.splits[split]
+
+
+SYNTHETIC = "synthetic-"
+"""The name of a data set begins with this where its recordings are our own."""
+CHANNELS = 100
+"""Of the frames of sounds: 700 channels of the cochlea, seven by seven."""
+LONGEST_US = 1_000_000
+"""Of a recording the frames show its first second, as the pipeline of the data sets' users does: 0 ≤ t ≤ 1,000,000 µs."""
+
+
+def window_us(steps: int) -> int:
+    """Microseconds of a frame, of which a recording has at most `steps`."""
+    return -(-LONGEST_US // steps)
+
+
+def name_of(dataset: str) -> str:
+    """The data set whose form the files of `dataset` have: `ssc` of `synthetic-ssc`."""
+    return dataset.removeprefix(SYNTHETIC)
 
 
 SOUNDS = (700, 1, 1)
@@ -41,3 +64,5 @@ DATA_SETS = {
         ),
     )
 }
+FRAMED = [f"{kind}{name}" for kind in (SYNTHETIC, "") for name, each in DATA_SETS.items() if each.sensor == SOUNDS]
+"""The data sets that cases can be of."""

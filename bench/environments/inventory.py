@@ -2,11 +2,13 @@
 
 import ast
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.registry import BUILT_IN, references
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.registry import OWN, references
 
 from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import NoAnswerInTime, launch_apart
@@ -56,10 +58,11 @@ class Inventory:
     homes: dict[str, Home] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    @property
-    def lacking(self) -> list[str]:
-        """Names of adapters that cannot run here."""
-        return [adapter.name for adapter in self.adapters.values() if adapter.lacking]
+    def lacking(self, points: Iterable[Case]) -> list[str]:
+        """Names of adapters that suit one of these cases and cannot run here."""
+        kinds = {point.workload: point for point in points}.values()
+        here = (adapter for adapter in self.adapters.values() if any(map(adapter.suits, kinds)))
+        return [adapter.name for adapter in here if adapter.lacking]
 
     def home_of(self, adapter: AdapterInfo) -> Home:
         """Where an adapter's workers run; the default home if its environment cannot be used."""
@@ -88,10 +91,10 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
     RuntimeError if the default environment gives no answer, ConfigError if something in `files` is no adapter, or two have one
     name.
     """
-    asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
+    asked = tuple(reference for name, reference in OWN.items() if inquiry.is_about(name))
     answer = _answer(replace(inquiry, references=asked), executor)
-    inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()})
-    strangers = [*(reference for reference in references().values() if reference not in BUILT_IN.values()), *files]
+    inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in OWN.items()})
+    strangers = [*(reference for reference in references().values() if reference not in OWN.values()), *files]
     given: dict[str, str] = {}
     for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
         if entry.get("no_adapter") and entry["reference"] in files:

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from ..facts import Facts
 from ..schema import (
     Breakdown,
     Bytes,
     Count,
     Environment,
-    Facts,
     Label,
     Learning,
     Number,
@@ -78,6 +78,7 @@ class Described(_Strict):
     constructions: Annotated[list[str], Field(min_length=1)] = ["default"]
     modes: list[str] = []
     devices: list[str] = []
+    loads_data: bool = False
     neurons: dict[str, str | None] = {}
     source_sha256: str | None = None
     closure: dict[str, str] = {}

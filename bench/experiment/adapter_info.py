@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from snnbench.adapters.base.case import DATA, Case
+
 
 def without_folder(reference: str) -> str:
     """`mine.py:Mine` of `/folder/mine.py:Mine`; a module's as it is."""
@@ -23,6 +25,7 @@ class AdapterInfo:
     constructions: Sequence[str] = ("default",)
     modes: Sequence[str] = ("eager",)
     devices: Sequence[str] = ()
+    loads_data: bool = False
     neurons: dict[str, str | None] = field(default_factory=dict)
     source_sha256: str | None = None
     closure: dict[str, str] = field(default_factory=dict)
@@ -37,6 +40,10 @@ class AdapterInfo:
         missing = ", ".join(answer.get("missing", ()))
         where = "" if home == "default" else f" in environment {home}"
         return cls(**{"name": name, **entry}, home=home, lacking=f"{missing} is not installed{where}" if missing else None)
+
+    def suits(self, case: Case) -> bool:
+        """Whether it is of the kind that a case is for: one that loads data, or one that computes networks."""
+        return self.loads_data == (case.workload == DATA)
 
     @property
     def recorded(self) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
+from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
+from ..data.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Phase = str
     Loss = str
     OptimizerName = str
+    Dataset = str
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
@@ -30,11 +32,14 @@ else:  # a type checker cannot read a Literal that is computed
     Phase = Literal[PHASES]
     Loss = Literal[PLAIN["loss"], *LOSSES]
     OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
+    Dataset = Literal[tuple(FRAMED)]
 
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
 Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
 Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
+Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
+Behind = Annotated[str, Field(pattern=FRAMEWORK)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
@@ -73,6 +78,15 @@ class Grid(_Table):
     firing: list[Share] = Field([SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'")
     loss: list[Loss] = Field([PLAIN["loss"]], min_length=1, description="upstream: a given gradient of the output")
     optimizer: list[OptimizerName] = Field([PLAIN["optimizer"]], min_length=1, description="plain: gradient descent")
+
+    dataset: list[Dataset] = Field([FRAMED[0]], min_length=1, description="recordings, ours (synthetic-…) or below data.folder")
+    samples: list[Count] = Field([2000], min_length=1, description="recordings of an epoch")
+    loaders: list[Processes] = Field([0], min_length=1, description="processes of torch's DataLoader")
+    pinned: list[Flag] = Field([False], min_length=1, description="batches through pinned memory")
+    augment: list[Flag] = Field([False], min_length=1, description="recordings shifted by some channels, anew in each epoch")
+    behind: list[Behind] = Field(
+        [NO_NETWORK], min_length=1, description="the framework whose network trains on the batches, or none"
+    )
 
 
 def _with_step(phases: list[str]) -> list[str]:
@@ -114,6 +128,12 @@ class Container(_Table):
     pids: Count = 1024
 
 
+class Data(_Table):
+    """Where the workload `data` finds recordings that are not ours."""
+
+    folder: Annotated[str | None, Field(description="the folder that tonic calls save_to; it has SSC/ssc_train.h5")] = None
+
+
 class Experiment(_Table):
     """One config file."""
 
@@ -124,6 +144,7 @@ class Experiment(_Table):
     grid: Grid = Field(default_factory=Grid)
     measure: Measure = Field(default_factory=Measure)
     container: Container = Field(default_factory=Container)
+    data: Data = Field(default_factory=Data)
 
 
 MOST_BYTES = 1 << 20
@@ -159,6 +180,7 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
         raise ConfigError(_message(path, error, settings)) from None
     _check_excludes(path, experiment)
     _check_axes(path, experiment.grid)
+    experiment = experiment.model_copy(update={"data": _found(path, experiment)})
     # Files of adapters are named relative to the config that names them.
     beside = [check_reference(reference, path.parent, f"{path}: adapters") for reference in experiment.adapters]
     return experiment.model_copy(update={"adapters": beside})
@@ -190,7 +212,7 @@ def _message(path: Path, error: ValidationError, settings: Sequence[str] = ()) -
     set_by = next((s for s in settings if f"{key}.".startswith(f"{s.partition('=')[0].strip()}.")), None)
     where_from, value, kind = f"--set {set_by}" if set_by else path, first["input"], first["type"]
     if kind == "extra_forbidden":
-        tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container}
+        tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container, "data": Data}
         known = tables.get(str(place[0]) if len(place) > 1 else "", Experiment).model_fields
         where = f"[{place[0]}]" if len(place) > 1 else "the top level"
         home = next((name for name, table in tables.items() if len(place) == 1 and key in table.model_fields), None)
@@ -222,6 +244,20 @@ def _check_axes(path: Path, grid: Grid) -> None:
     for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
         why = f"means nothing for {', '.join(grid.workload)}; leave it out"
         raise ConfigError(f"{path}: grid.{axis} = {shown(getattr(grid, axis))}: {why}")
+
+
+def _found(path: Path, experiment: Experiment) -> Data:
+    """The table `data` with an absolute folder. Real recordings must be there."""
+    data, real = experiment.data, [name for name in experiment.grid.dataset if not name.startswith(SYNTHETIC)]
+    if "data" not in experiment.grid.workload or not real:
+        return data
+    if data.folder is None:
+        raise ConfigError(f"{path}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
+    folder = (path.parent / Path(data.folder).expanduser()).resolve()
+    for name in real:
+        if not (file := DATA_SETS[name].file(folder)).is_file():
+            raise ConfigError(f"{path}: data.folder = {shown(data.folder)}: there is no file {file}")
+    return data.model_copy(update={"folder": str(folder)})
 
 
 def meaningless(grid: Grid) -> list[str]:

@@ -39,11 +39,17 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
         for name in listed(entry.get("framework", [])):
             if name not in adapters:
                 raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
-    variants = [variant for text in experiment.grid.framework for variant in resolve_framework(text, adapters, where)]
+    variants = [
+        (*variant, text.partition(":")[0] == "all")
+        for text in experiment.grid.framework
+        for variant in resolve_framework(text, adapters, where)
+    ]
     of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
     cases: dict[Case, None] = {}
     for point in points(experiment, ["cuda"] if "cuda" in devices else ["cpu"]):
-        for framework, construction, mode in variants:
+        for framework, construction, mode, of_all in variants:
+            if of_all and not adapters[framework].suits(point):
+                continue
             case = replace(point, framework=framework, construction=construction, mode=mode)
             if not any(_matches(case, entry) for entry in of_variants):
                 cases[case] = None

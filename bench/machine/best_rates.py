@@ -3,15 +3,13 @@
 A rate of the moment depends on who else is computing and on the library that was asked; what a device can do does not.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..files import exclusive, write_atomically
+from ..files import cache_folder, exclusive, write_atomically
 
 LONGEST_WAIT = 10.0
 """Seconds that a process waits for another that is writing the file."""
@@ -30,9 +28,8 @@ class _Kept(BaseModel):
 
 
 def rates_file(machine: str) -> Path:
-    """Where the rates of the machine with that hash are kept: below $SNNBENCH_CACHE, or in the user's cache folder."""
-    folder = Path(os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")).expanduser()
-    return folder / "rates" / f"{machine}.json"
+    """Where the rates of the machine with that hash are kept."""
+    return cache_folder() / "rates" / f"{machine}.json"
 
 
 def best_rates(machine: str, device: str, threads: int, measured: Mapping[str, Mapping[str, float]], keep: bool) -> Rates:

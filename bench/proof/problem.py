@@ -16,10 +16,9 @@ from snnbench.adapters.base.case import SPIKE_SHARE, Case
 from snnbench.adapters.base.contract import Parameters
 from snnbench.adapters.base.network import INPUT, Network
 from snnbench.adapters.base.rolling import rolled
-from snnbench.kernels.spec import parameter_of_decay
+from snnbench.kernels.spec import NEURONS, parameter_of_decay
 
 from ..measure.phases import Draw
-from .recurrence import spec_of
 from .rounding import round_to
 
 NUMBERS = 2
@@ -103,7 +102,7 @@ def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
-    values |= {"neuron": spec_of(case.neuron).as_dict(), "numbers": NUMBERS}
+    values |= {"neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(), "numbers": NUMBERS}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

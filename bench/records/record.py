@@ -11,6 +11,7 @@ from snnbench.adapters.base.case import Case
 
 from .. import schema
 from ..experiment.config import Grid
+from ..facts import Facts
 from ..mistakes import LARGEST_SEED, MOMENT, shown
 from ..status import worst
 from ..texts import clean
@@ -114,7 +115,7 @@ class Record(_Strict):
     reason: schema.Text | None = None
     traceback: schema.Text | None = None
     parts: dict[schema.PartName, Part] = {}
-    facts: schema.Facts = {}
+    facts: Facts = {}
     proof: schema.Proof | None = None
     memory: dict[schema.Phase, schema.Weighed] = {}
     memory_meaning: schema.Text | None = None

@@ -8,7 +8,7 @@ from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
-from snnbench.adapters.base.case import NETWORK_AXES, PHASES, SPIKE_SHARE, Case
+from snnbench.adapters.base.case import PHASES, SPIKE_SHARE, WORKLOAD_AXES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
@@ -252,7 +252,7 @@ def _set_floors(group: list[Row]) -> None:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    names = ("precision", *NETWORK_AXES, "time_steps", "batch", "input", "input_grad")
-    network = (row.case.device, row.case.workload, row.case.neuron.label(), *(getattr(row.case, name) for name in names))
+    names = ("precision", *WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
+    network = (row.case.device, row.case.workload, row.case.neuron_label, *(getattr(row.case, name) for name in names))
     network += (row.case.firing or SPIKE_SHARE,)
     return machine_of(row.first), network, row.standing.place if row.standing else 10**6, row.case.framework_variant

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from snnbench.adapters.base.breakdown import KINDS, STAGES
-from snnbench.adapters.base.case import PHASES, USUAL_PHASES
+from snnbench.adapters.base.case import DATA_AXES, PHASES, USUAL_PHASES
 from snnbench.kernels.spec import NeuronSpec
 
 from .. import units
@@ -19,6 +19,7 @@ from ..records.record import SCHEMA
 from ..records.rows import Row
 from ..workloads import WORKLOADS
 from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
+from .delivery import DELIVERY
 from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric, part_column
 from .origin import ORIGIN, device_clock, proved, warnings
 
@@ -45,7 +46,7 @@ def _case_metric(name: str) -> Metric:
     """A field of the case; empty for a workload to which it means nothing."""
 
     def value(row: Row) -> Any:
-        return row.case.neuron.label() if name == "neuron" else row.axes.get(name)
+        return row.case.neuron_label if name == "neuron" else row.axes.get(name)
 
     if name not in CONDITIONS:
         return Metric(name, value)
@@ -55,7 +56,7 @@ def _case_metric(name: str) -> Metric:
 
 def _neuron_metric(name: str) -> Metric:
     """A field of the neuron's specification, which a native neuron does not have."""
-    return Metric(f"neuron_{name}", lambda row: None if row.case.native else getattr(row.case.neuron, name))
+    return Metric(f"neuron_{name}", lambda row: getattr(row.case.neuron, name, None))
 
 
 def _estimated(phase: str, name: str) -> Callable[[Row], float | None]:
@@ -203,7 +204,7 @@ EVERY_NEURON = NEURON.index("max_spikes") + 1
 """So many of its fields every neuron has: they stand at the front, others behind what came before them."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST))),
+    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES))),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
@@ -290,5 +291,7 @@ METRICS: tuple[Metric, ...] = (
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
     *map(_neuron_metric, NEURON[EVERY_NEURON:]),
     *ORIGIN,
+    *map(_case_metric, DATA_AXES),
+    *DELIVERY,
 )
 """In the order of results.csv, which people's scripts read."""

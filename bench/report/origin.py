@@ -13,7 +13,7 @@ LIBRARIES = ("torch", "jax", "numpy")
 def _group(row: Row) -> str:
     """The same for all rows of a table that are ranked together, and for no others. The neuron counts by its label, which stays
     as it is when specifications learn of more."""
-    parts = [("neuron", row.case.neuron.label()) if part[0] == "neuron" else part for part in map(_pair, comparison_group(row))]
+    parts = [("neuron", row.case.neuron_label) if part[0] == "neuron" else part for part in map(_pair, comparison_group(row))]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 

@@ -107,23 +107,23 @@ class Block:
         started = datetime.now(UTC)
         if planned not in self.unfinished:
             self.unfinished.append(planned)
-        free_run, outcome = self.launcher.free_run(planned)
+        material, outcome = self.launcher.material(planned)
         self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
-        if failure := self.launcher.failed_oracles.get(free_run):
+        if failure := self.launcher.failed_oracles.get(material):
             return Ended(planned, started, failure, outcome)
         try:
-            worker = self.launcher.start(planned, self.number, free_run)
+            worker = self.launcher.start(planned, self.number, material)
         except CannotStart as error:
             return Ended(planned, started, verdict(outcome := not_started(error), self.device), outcome)
         events: list[dict[str, Any]] = []
         try:
             answer = worker.answer()
             if answer and "prove" in answer:
-                events = judge.prove(worker, planned.case, free_run, answer)
+                events = judge.prove(worker, planned.case, material, answer)
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
                 with suppress(ValueError):
-                    return Member.ready(planned, started, worker, free_run, events, answer["ready"])
+                    return Member.ready(planned, started, worker, material, events, answer["ready"])
                 events.append(senseless("how it warmed up"))
         except BaseException:
             worker.end()

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import INPUTS, NETWORK_AXES, PRECISIONS, Case
+from snnbench.adapters.base.case import ABSENT, DATA, DATA_AXES, INPUTS, PRECISIONS, WORKLOAD_AXES, Case
 
+from ..data.shelf import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
 from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratch_apart
@@ -25,6 +26,11 @@ from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
 
 
+def name_of(case: Case) -> str:
+    """What tells a case from the others of a check."""
+    return " ".join(filter(None, (case.framework_variant, case.neuron_label, case.precision)))
+
+
 @dataclass
 class Checked:
     """How the proof of one case ended."""
@@ -37,7 +43,7 @@ class Checked:
 
     @property
     def name(self) -> str:
-        return f"{self.case.framework_variant} {self.case.neuron.label()} {self.case.precision}"
+        return name_of(self.case)
 
     @property
     def last_stage(self) -> dict[str, Any] | None:
@@ -63,11 +69,12 @@ def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[st
                 raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
         if each.device.partition(":")[0] not in ("cpu", "cuda"):
             raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
-    for axis in NETWORK_AXES:
+    for axis in WORKLOAD_AXES:
         value, usual = getattr(point, axis), Grid.model_fields[axis].default
-        if [value] != usual and WORKLOADS[point.workload].ignores(axis, [value]):
+        if value is not ABSENT and [value] != usual and WORKLOADS[point.workload].ignores(axis, [value]):
             raise ConfigError(f"--{axis} {value}: means nothing for {point.workload}; leave it out")
-    return [workload_of(each).canonical(each) for each in points]
+    usual_data = {axis: Grid.model_fields[axis].default[0] for axis in DATA_AXES if getattr(point, axis) is ABSENT}
+    return list(dict.fromkeys(workload_of(each).canonical(replace(each, **usual_data)) for each in points))
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
@@ -78,9 +85,10 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     frameworks = tuple(names) or (() if files else ("all",))
     inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
     adapters = inventory.adapters
-    left_out = [] if names or files else inventory.lacking
+    left_out = [] if names or files else inventory.lacking(points)
     if not names:
-        names = [adapter.name for adapter in adapters.values() if adapter.reference in files or not (files or adapter.lacking)]
+        suiting = [adapter for adapter in adapters.values() if any(map(adapter.suits, points))]
+        names = [adapter.name for adapter in suiting if adapter.reference in files or not (files or adapter.lacking)]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:
             raise ConfigError(f"unknown framework {bare!r}{others(bare, adapters)}")
@@ -98,14 +106,17 @@ class Checker:
 
     def __init__(self, scratch: Path, timeout: float):
         self.scratch, self.timeout, self.judge = scratch, timeout, Judge(self._start_judge)
+        self.recordings = Shelf(None)
 
     def prove(self, planned: PlannedCase) -> Checked:
-        """How the proof of a case ends."""
+        """How the proof of a case ends. Raises OSError if recordings cannot be made."""
         case = planned.case
         if planned.status:
             return Checked(case, planned.status, planned.reason)
+        material = self.recordings.of(case) if case.workload == DATA else None
+        task = planned.task(material=material, cache=self.scratch / planned.id) if material else planned.task()
         try:
-            worker = self._start("prove", planned.task().as_dict(), case.device, planned.home.executor, [])
+            worker = self._start("prove", task.as_dict(), case.device, planned.home.executor, self._folders)
         except CannotStart as error:
             ended = verdict(not_started(error), case.device)
             return Checked(case, ended["status"], ended["reason"])
@@ -113,15 +124,19 @@ class Checker:
         try:
             request = worker.answer()
             if request and "prove" in request:
-                events = self.judge.prove(worker, case, None, request)
+                events = self.judge.prove(worker, case, material, request)
                 worker.order({"right": passed(events)})
         finally:
             outcome = worker.end()
         ended = verdict(outcome, case.device, events, proof_due=True)
         return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback"))
 
+    @property
+    def _folders(self) -> list[Path]:
+        return [self.scratch, *self.recordings.folders] if self.recordings.folders else []
+
     def _start_judge(self) -> Launched:
-        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), [self.scratch])
+        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), [self.scratch, *self.recordings.folders])
 
     def _start(self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]) -> Launched:
         surroundings = worker_environment(device, 0)

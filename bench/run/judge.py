@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import DATA, Case
 
 from ..executors.executor import CannotStart
 from ..executors.launch import Launched
@@ -22,7 +22,7 @@ class Judge:
     the file of a free run is as it was, whatever workers did to it.
 
     judge = Judge(launcher.judge)
-    events = judge.prove(worker, case, free_run=None, request=worker.answer())
+    events = judge.prove(worker, case, material=None, request=worker.answer())
     judge.close()
     """
 
@@ -30,16 +30,16 @@ class Judge:
         self._start, self._restore = start, restore
         self._process: Launched | None = None
 
-    def prove(self, worker: Launched, case: Case, free_run: Path | None, request: dict[str, Any]) -> list[Event]:
-        """Events for the case's record on its proof, none if the worker ended meanwhile. `free_run` is the file with the oracle's
-        free run of the case (None: the judge computes it), `request` how the worker asked to be proved."""
-        return self._hear(worker, "proof", {**self._case(case, free_run), "prove": request["prove"]})
+    def prove(self, worker: Launched, case: Case, material: Path | None, request: dict[str, Any]) -> list[Event]:
+        """Events for the case's record on its proof, none if the worker ended meanwhile. `material` is what the
+        case is judged by (None: the judge computes it), `request` how the worker asked to be proved."""
+        return self._hear(worker, "proof", {**self._case(case, material), "prove": request["prove"]})
 
     def recheck(
-        self, worker: Launched, case: Case, free_run: Path, phase: str, draw: Draw, request: dict[str, Any]
+        self, worker: Launched, case: Case, material: Path, phase: str, draw: Draw, request: dict[str, Any]
     ) -> list[Event]:
         """Events on the last timed call of a phase, whose values were those of `draw`; none if the worker ended meanwhile."""
-        order = {**self._case(case, free_run), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
+        order = {**self._case(case, material), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
         return self._hear(worker, "recheck", order)
 
     def close(self) -> float | None:
@@ -54,10 +54,10 @@ class Judge:
             outcome = process.end()
         return outcome.cpu_seconds
 
-    def _case(self, case: Case, free_run: Path | None) -> dict[str, Any]:
-        if free_run:
-            self._restore(free_run)
-        return {"case": case.as_dict(), "free_run": free_run and str(free_run)}
+    def _case(self, case: Case, material: Path | None) -> dict[str, Any]:
+        if material:
+            self._restore(material)
+        return {"case": case.as_dict(), "recordings" if case.workload == DATA else "free_run": material and str(material)}
 
     def _hear(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
         """What the judge answers to an order, after all calls that it had carried out in the worker. The worker's time is spent

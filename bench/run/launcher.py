@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from snnbench.adapters.base.case import DATA
+
+from ..data.shelf import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
@@ -21,8 +24,17 @@ class Launcher:
     that belong to no framework; `memory_bytes` is what a worker may use. `null_s`: seconds that an empty process takes, by
     executor."""
 
-    def __init__(self, folder: ResultFolder, scratch: Path, measure: Measure, executor: Executor, memory_bytes: int):
+    def __init__(
+        self,
+        folder: ResultFolder,
+        scratch: Path,
+        measure: Measure,
+        executor: Executor,
+        memory_bytes: int,
+        recordings: Shelf,
+    ):
         self.folder, self.measure, self.executor, self.memory_bytes = folder, measure, executor, memory_bytes
+        self.recordings = recordings
         self.scratch, self.compiled = scratch / "workers", scratch / "compiled"
         self.null_s: dict[Executor, float] = {}
         self.failed_oracles: dict[Path, dict[str, Any]] = {}
@@ -30,12 +42,13 @@ class Launcher:
         self._problems: dict[Path, bytes] = {}
         self._caches: dict[str, Path] = {}
 
-    def start(self, planned: PlannedCase, block: int, free_run: Path) -> Launched:
+    def start(self, planned: PlannedCase, block: int, material: Path) -> Launched:
         """The worker of a case. Raises CannotStart."""
         executor, device = planned.home.executor, planned.case.device
         if executor not in self.null_s:
             self.null_s[executor] = launch("null", {}, *self._given(device, executor)).duration_s
-        task, compiled = planned.task(self.measure, block, free_run), self._compiled(planned, block)
+        compiled = self._compiled(planned, block)
+        task = planned.task(self.measure, block, material, compiled / "data")
         given = self._given(device, executor, [compiled], compiler_caches(compiled))
         return Launched("run", task.as_dict(), *given, f"run-{planned.id}")
 
@@ -47,15 +60,18 @@ class Launcher:
         """The process that judges the cases. It shares the folders in which their arrays are. Raises CannotStart."""
         return Launched("judge", {"threads": self.measure.threads}, *self._given("cpu", self.executor, [self.scratch]))
 
-    def free_run(self, planned: PlannedCase) -> tuple[Path, Outcome]:
-        """The file with the oracle's free run of a problem. Where there is none, a worker makes it, once in a run."""
+    def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
+        """What a case is judged by: the folder of its recordings, or the file with the oracle's free run of its problem. Where
+        there is none, it is made, once in a run: recordings here, a free run by a worker."""
+        if planned.case.workload == DATA:
+            return self.recordings.of(planned.case), Outcome()
         path = self._problem(planned)
         self.restore(path)
         if path.exists() or path in self.failed_oracles:
             self._remember(path)
             return path, Outcome()
         made = self.scratch / path.name
-        outcome = launch("free", planned.task(free_run=made).as_dict(), *self._given("cpu", self.executor, [self.scratch]))
+        outcome = launch("free", planned.task(material=made).as_dict(), *self._given("cpu", self.executor, [self.scratch]))
         if is_whole(made):
             self.folder.write(path, made.read_bytes())
             self._remember(path)
@@ -80,6 +96,8 @@ class Launcher:
 
     def set_problem_aside(self, planned: PlannedCase) -> str | None:
         """If the file of a case's problem is damaged: keep it beside the one that replaces it, and say so."""
+        if planned.case.workload == DATA:
+            return None
         path = self._problem(planned)
         if path in self._whole or not path.exists():
             return None
@@ -106,4 +124,5 @@ class Launcher:
         """What every worker is given: where its folder is made, its limits, variables, executor, and shared folders."""
         self.folder.problems.mkdir(parents=True, exist_ok=True)
         surroundings = worker_environment(device, self.measure.threads) | variables
-        return self.scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, [self.folder.problems, *shared]
+        folders = [self.folder.problems, *self.recordings.folders, *shared]
+        return self.scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, folders

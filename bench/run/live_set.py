@@ -56,7 +56,7 @@ class Member:
     planned: PlannedCase
     started: datetime
     worker: Launched
-    free_run: Path
+    material: Path
     judged: list[Event]
     warm: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
@@ -66,13 +66,13 @@ class Member:
 
     @classmethod
     def ready(
-        cls, planned: PlannedCase, started: datetime, worker: Launched, free_run: Path, judged: list[Event], facts: dict[str, Any]
+        cls, planned: PlannedCase, started: datetime, worker: Launched, material: Path, judged: list[Event], facts: dict[str, Any]
     ) -> "Member":
         """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
         makes no sense."""
         warm = WARM.validate_python(facts)
         timing = {name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []} for name, one in warm.items()}
-        return cls(planned, started, worker, free_run, judged, warm, timing)
+        return cls(planned, started, worker, material, judged, warm, timing)
 
     def due(self, number: int) -> list[str]:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
@@ -103,7 +103,7 @@ class Member:
         request = self.order(phase, judge=True)
         if request is None:
             return
-        events = judge.recheck(self.worker, self.planned.case, self.free_run, phase, draw, request)
+        events = judge.recheck(self.worker, self.planned.case, self.material, phase, draw, request)
         self.judged += events
         if self.worker.order({"right": passed(events)}) is None:
             self.warm.clear()

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import DATA, NO_NETWORK, Case
 
 from ..environments.beside import beside
 from ..environments.inventory import Home, Inventory, take_inventory
@@ -14,7 +14,7 @@ from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
 from ..experiment.config import Experiment, Measure, check_reference, load_config
-from ..experiment.grid import expand, points, select
+from ..experiment.grid import expand, points, resolve_framework, select
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
@@ -47,11 +47,13 @@ class PlannedCase:
     def id(self) -> str:
         return self.case.id
 
-    def task(self, how: Measure = Measure(), block: int = 0, free_run: Path = Path()) -> Task:
-        """The job of a worker that proves this case and measures it as `how` says."""
+    def task(self, how: Measure = Measure(), block: int = 0, material: Path = Path(), cache: Path = Path()) -> Task:
+        """The job of a worker that proves this case and measures it as `how` says. `material` is what the case is judged by: the
+        file with the oracle's free run, or the folder of the recordings."""
         case = replace(self.case, framework=self.case.framework.partition("@")[0])
         phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
-        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, free_run)
+        judged_by = {"recordings" if case.workload == DATA else "free_run": material}
+        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, cache=cache, **judged_by)
 
 
 @dataclass
@@ -100,7 +102,9 @@ def load_plan(
     given = adapter_files(given)
     files = [*experiment.adapters, *given]
     executor = _executor(where, experiment, files)
-    inquiry = Inquiry(frameworks=tuple(experiment.grid.framework), points=tuple(points(experiment, ["cpu", "cuda"])))
+    behind = [text for text in experiment.grid.behind if text != NO_NETWORK]
+    asked_about = (*experiment.grid.framework, *behind)
+    inquiry = Inquiry(frameworks=asked_about, points=tuple(points(experiment, ["cpu", "cuda"])))
     try:
         inventory = take_inventory(files, inquiry, executor)
     except RuntimeError as error:
@@ -113,6 +117,9 @@ def load_plan(
     more = [each.name for each in inventory.adapters.values() if each.reference in given and not asked & {each.name, "all"}]
     grid = experiment.grid.model_copy(update={"framework": frameworks + more})
     experiment = experiment.model_copy(update={"grid": grid})
+    for text in behind:
+        if len(resolve_framework(text, inventory.adapters, f"{config}: grid.behind")) != 1:
+            raise ConfigError(f"{config}: grid.behind = {text!r}: must be one variant of a framework, or {NO_NETWORK}")
     cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
@@ -122,7 +129,7 @@ def load_plan(
     if all(case.status for case in planned):
         raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     mine = set(part.of([each.case for each in planned]))
-    left_out = inventory.lacking if "all" in experiment.grid.framework else []
+    left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
     return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)
 
 
@@ -152,6 +159,17 @@ def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -
     return [replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}")) for each in planned]
 
 
+def _lacking_behind(case: Case, inventory: Inventory) -> str | None:
+    """Why the network behind a case cannot run where the case does."""
+    if case.behind in (None, NO_NETWORK):
+        return None
+    name = case.behind.partition(":")[0]
+    behind = inventory.adapters[name]
+    if behind.home != inventory.adapters[case.framework].home:
+        return f"{case.behind} behind: it is at home in another environment"
+    return behind.lacking
+
+
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
     """Every case with its adapter and its home, and the reason if it is known that it cannot run here. `inventory` must have been
     asked about these cases."""
@@ -162,6 +180,8 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             status, reason = "env_error", adapter.lacking
         elif case.device.partition(":")[0] not in inventory.default.devices:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
+        elif lacking := _lacking_behind(case, inventory):
+            status, reason = "env_error", lacking
         elif refusal := inventory.refusals.get(case.framework, {}).get(case.id) or too_large(case):
             status, reason = "unsupported", refusal
         planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import DATA, Case
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 
 from ..executors.executor import Executor
@@ -52,10 +52,12 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
     case = planned.case
     if planned.status:
         return Profiled(case, planned.status, planned.reason)
+    if case.workload == DATA:
+        return Profiled(case, "unsupported", "an epoch of data has no step that could be taken apart")
     with scratch_apart() as scratch:
 
         def launched(verb: str, executor: Executor, device: str, **more: str) -> Outcome:
-            job = {**planned.task(block=1, free_run=scratch / "problem.npz").as_dict(), **more}
+            job = {**planned.task(block=1, material=scratch / "problem.npz").as_dict(), **more}
             return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor, [scratch])
 
         problem = launched("free", LocalExecutor(), "cpu")

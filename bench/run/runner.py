@@ -11,6 +11,7 @@ from random import Random
 from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
+from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
 from ..experiment.adapter_info import without_folder
@@ -91,7 +92,9 @@ class Runner:
         self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
         self.done = Done(folder, self.measure, self.machine)
         memory = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
-        self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory)
+        real = plan.experiment.data.folder
+        recordings = Shelf(Path(real) if real else None, tell)
+        self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory, recordings)
         self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
         self.failed: list[tuple[Case, str]] = []
         self.without_times: set[str] = set()

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from snnbench.adapters.base.case import DATA
+
 from .no_room import NoRoom, own_writing
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 from .task import Inquiry, Task
@@ -68,15 +70,23 @@ def carry_out(verb: str, job: Job) -> int:
 
 
 def run(job: Job, emit: Emit) -> None:
-    from .network_case import Worker
-
-    Worker(Task.from_dict(job), emit, job).run()
+    _worker(job, emit).run()
 
 
 def prove(job: Job, emit: Emit) -> None:
+    _worker(job, emit).run_proof()
+
+
+def _worker(job: Job, emit: Emit) -> Any:
+    """Who carries out the task of a job."""
+    task = Task.from_dict(job)
+    if task.case.workload == DATA:
+        from .data_case import DataWorker
+
+        return DataWorker(task, emit, job)
     from .network_case import Worker
 
-    Worker(Task.from_dict(job), emit, job).run_proof()
+    return Worker(task, emit, job)
 
 
 def profile(job: Job, emit: Emit) -> None:

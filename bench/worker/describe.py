@@ -51,6 +51,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
         "devices": list(adapter.devices),
+        "loads_data": adapter.loads_data,
         "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
         "closure": closure_of(["numpy", *adapter.requires, *imported_modules(reference)]),

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import DATA, Case
 from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 
@@ -22,6 +22,7 @@ from ..status import status_of
 from ..workloads import workload_of
 from .channel import Channel
 from .handover import Reference, decode, encode
+from .judging_data import prove_data, recheck_data
 from .serving import KEPT
 
 Event = dict[str, Any]
@@ -95,6 +96,8 @@ def serve(channel: Channel) -> None:
     for order in channel.orders():
         link, case, start = Link(channel, Path(order["folder"])), Case.from_dict(order["case"]), time.perf_counter()
         carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
+        if case.workload == DATA:
+            carry_out = _prove_data if "prove" in order else _recheck_data
         events: list[Event] = []
         try:
             events = carry_out(link, case, order)
@@ -122,15 +125,28 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     told, phase, fixed = order["recheck"], order["phase"], RemoteAdapter(link).fixed_point(case)
-    if "raised" in told:
-        raise _error(*map(str, told["raised"]))
-    answer, draw = decode(told["answer"], link.folder), Draw(*order["draw"])
+    answer, draw = _handed_over(link, told), Draw(*order["draw"])
     of_any = replace(case, framework="any", construction="default", mode="eager")
     problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
     refused = recheck(program, problem, phases, Timed(phase, case.precision, draw, Remote(link, "result"), answer), limits)
     return [{"part": "recheck", "status": "ok"}, *([{"part": phase, **refused}] if refused else [])]
+
+
+def _prove_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
+    return prove_data(Remote(link, "delivery"), case, Path(order["recordings"]))
+
+
+def _recheck_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
+    return recheck_data(_handed_over(link, order["recheck"]), case, Path(order["recordings"]), Draw(*order["draw"]))
+
+
+def _handed_over(link: Link, told: dict[str, Any]) -> Any:
+    """What a worker hands over for a recheck. Raises what it raised."""
+    if "raised" in told:
+        raise _error(*map(str, told["raised"]))
+    return decode(told["answer"], link.folder)
 
 
 def _free_run(path: str | None, case: Case) -> FreeRun:

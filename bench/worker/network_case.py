@@ -1,20 +1,16 @@
 """One case in one block, in a process of its own: import, build, first call, weigh, be proved, time."""
 
 import gc
-import importlib
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
-from pathlib import Path
 from random import getrandbits
 from time import perf_counter
 from typing import Any, NoReturn, cast
 
-from snnbench.adapters import registry
 from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Adapter, Program, Unsupported
 
-from ..cores import use_cores
 from ..measure.breakdown import taken_apart
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
@@ -22,31 +18,25 @@ from ..measure.learning import learned
 from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
-from ..measure.slots import Sampler, warnings_of
+from ..measure.slots import Sampler
 from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, read_free_run
 from ..proof.native import excited
 from ..proof.problem import Problem
 from ..proof.stages import problem_of
-from ..workloads import workload_of
 from ..workloads.task import batch_of
-from .channel import Channel
-from .parts import Ended, Parts
-from .serving import ProvedAdapter, Serving
+from .measured import Measured
+from .parts import Ended
+from .serving import ProvedAdapter
 from .task import Task
-from .usage import cpu_seconds
 
 
-class Worker(Parts):
+class Worker(Measured):
     """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest. What is
     right and wrong the judge finds out, in another process, by calls that are served here."""
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
-        super().__init__(task, emit)
-        self.channel, self.arrays = Channel(job), Path(job["arrays"])
-        self.serving = Serving(self.channel, self.arrays, task.reference)
-        self.network = workload_of(task.case).network(task.case)
-        self.first_block = task.block == 0
+        super().__init__(task, emit, job)
         self.backward_fits, self.input_scale, self.step_peak_bytes = True, 1.0, 0
         self.kept: Kept | None = None
 
@@ -83,16 +73,6 @@ class Worker(Parts):
                     raise Unsupported(reason)
             self._be_proved(adapter)
             self._refuse_attempts("error")
-
-    def _import(self) -> Adapter:
-        """Keep to the task's cores, and import the adapter with its framework."""
-        self.threads = len(use_cores(self.task.threads))
-        with self._part("import", "import_error"):
-            adapter = registry.load(self.task.reference)
-            for name in adapter.requires:
-                importlib.import_module(name)
-        self._refuse_attempts("import_error")
-        return adapter
 
     def _build(self, adapter: Adapter) -> tuple[Program, Problem, FreeRun]:
         with self._part("problem", "error"):
@@ -216,28 +196,6 @@ class Worker(Parts):
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots}:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
-
-    def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The answer to an order about a phase."""
-        self.emit({"part": name})
-        try:
-            return work()
-        except Exception as error:
-            status, reason = self._status_of(error, "error")
-            self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
-            return {"failed": status}
-
-    def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        cpu, calls = cpu_seconds(), sampler.slot(self.channel.has_order)
-        slot = calls.summary(clock := sampler.program.device_clock)
-        seen.append(slot)
-        if warnings := warnings_of(clock, calls):
-            self.emit({"part": name, "warnings": warnings})
-        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
-
-    def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
-        """Calls in a row, for the clock of the harness."""
-        return {"took": sampler.burst(count)}
 
     def _device(self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
         """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""

@@ -1,6 +1,7 @@
 """What a worker does for the judge, which is another process: it calls methods that the judge names, and hands over what they
 give. What it says of the outcome itself counts for nothing."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -17,9 +18,9 @@ from .channel import Channel
 from .handover import Reference, decode, encode
 from .no_room import NoRoom
 
-DONE = {"prepare", "load", "wait", "release", "roll_parameters"}
+DONE = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "put"}
-HANDED_OVER = {"fixed_point", "spikes", "output", "gradients", "statistics", "features"}
+HANDED_OVER = {"next_batch", "fixed_point", "spikes", "output", "gradients", "statistics", "features"}
 """Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
 judges."""
 LONGEST_TEXT = 4000
@@ -63,8 +64,12 @@ class Serving:
 
     def told(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
         """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
+        return self.handed_over(lambda: answer_of(program, result, phase in ("backward", "optimizer", "step")))
+
+    def handed_over(self, read: Callable[[], Any]) -> dict[str, Any]:
+        """What `read` gives, or what it raises, for the judge."""
         try:
-            return {"answer": encode(answer_of(program, result, phase in ("backward", "optimizer", "step")), self.folder)}
+            return {"answer": encode(read(), self.folder)}
         except NoRoom:
             raise
         except BaseException as error:  # an adapter may raise SystemExit too

@@ -6,13 +6,16 @@ from typing import Any
 
 from snnbench.adapters.base.case import PHASES, Case
 
+PATHS = ("free_run", "recordings", "cache")
+
 
 @dataclass(frozen=True)
 class Task:
     """One case in one block, to prove and to measure. `reference` names its adapter.
 
     `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed.
-    `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none.
+    `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none. A case that delivers
+    data has `recordings` in its place, the folder that holds them, and `cache`, a folder of its own that outlives its worker.
     """
 
     case: Case
@@ -21,11 +24,13 @@ class Task:
     threads: int
     phases: tuple[str, ...]
     timed: bool
-    free_run: Path
+    free_run: Path = Path()
+    recordings: Path = Path()
+    cache: Path = Path()
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""
-        return {**asdict(self), "free_run": str(self.free_run), "case": self.case.as_dict()}
+        return {**asdict(self), **{name: str(getattr(self, name)) for name in PATHS}, "case": self.case.as_dict()}
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":
@@ -33,7 +38,7 @@ class Task:
         values = {field.name: job[field.name] for field in fields(cls)}
         values["case"] = Case.from_dict(job["case"])
         values["phases"] = tuple(name for name in PHASES if name in job["phases"])
-        return cls(**values | {"free_run": Path(job["free_run"])})
+        return cls(**values | {name: Path(job[name]) for name in PATHS})
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from snnbench.adapters.base.case import Case
 from .alexnet import alexnet
 from .cifar import cifar_large, cifar_medium, cifar_small
 from .conv_lif import conv_lif
+from .data import data
+from .frames_mlp import frames_mlp
 from .lif import lif
 from .linear_lif import linear_lif, one_layer
 from .mnist_mlp import mnist_mlp
@@ -14,10 +16,10 @@ from .workload import Workload
 
 LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
 NETWORKS = (
-    *(mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
+    *(frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
 )
-WORKLOADS: dict[str, Workload] = {each.name: each for each in (*LAYERS, *NETWORKS)}
+WORKLOADS: dict[str, Workload] = {each.name: each for each in (*LAYERS, *NETWORKS, data)}
 """Every workload by its name."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snnbench.adapters.base.case import NETWORK_AXES, SPIKE_SHARE, Case
+from snnbench.adapters.base.case import SPIKE_SHARE, WORKLOAD_AXES, Case
 from snnbench.adapters.base.network import Network
 from snnbench.adapters.base.training import PLAIN
 
@@ -35,7 +35,7 @@ class Workload:
     def canonical(self, case: Case) -> Case:
         """`case` with what this workload fixes, and None for axes that it or its input does not have, and for the usual `firing`:
         no case is measured twice under two names."""
-        values: dict[str, Any] = {axis: None for axis in NETWORK_AXES if axis not in self.axes} | {**self.fixed}
+        values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {**self.fixed}
         if case.input != "spikes" or case.firing == SPIKE_SHARE:
             values["firing"] = None
         values |= {axis: None for axis, plain in PLAIN.items() if getattr(case, axis) == plain}
@@ -43,7 +43,7 @@ class Workload:
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:
         """Whether these values of a case's field come to nothing here: the field means nothing, or is always another."""
-        absent = axis in NETWORK_AXES and axis not in self.axes
+        absent = axis in WORKLOAD_AXES and axis not in self.axes
         return (absent or axis in self.fixed) and list(values) != [self.fixed.get(axis)]
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:

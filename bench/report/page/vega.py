@@ -1,22 +1,18 @@
 """Vega as one script, for a page that loads nothing from elsewhere."""
 
-import os
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 
 import vl_convert
-from platformdirs import user_cache_path
 
-from ...files import write_atomically
+from ...files import cache_folder, write_atomically
 
 
 @lru_cache(maxsize=1)
 def vega_script() -> str:
     """Vega, Vega-Lite and Vega-Embed, as `window.vegaEmbed`. Bundling takes two seconds, so the result is cached in a file."""
-    folder = os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")
-    cached = Path(folder).expanduser() / f"vega-{version('vl-convert-python')}.js"
+    cached = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     try:
         return cached.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -11,6 +11,8 @@ from .markdown import line, plain
 SHORT = ("bf16", "fp16", "amp-bf16")
 WIDER = ("float32", "int64")
 REFUSED = "✗"
+NO_NEURON = "no neuron"
+"""The column of cases that deliver data."""
 NOT_HERE = ("unsupported", "env_error")
 
 
@@ -23,8 +25,8 @@ def matrix_text(table: Table) -> str:
 
 
 def _matrix(device: str, rows: list[Row]) -> str:
-    cells = grouped(rows, lambda row: (row.case.framework_variant, row.case.neuron.label()))
-    labels = {row.case.neuron.label() for row in rows}
+    cells = grouped(rows, lambda row: (row.case.framework_variant, row.case.neuron_label or NO_NEURON))
+    labels = {neuron for _, neuron in cells}
     neurons = [*(name for name in NAMED_NEURONS if name in labels), *sorted(labels - set(NAMED_NEURONS))]
     general = _general(rows)
     notes: dict[str, int] = {}

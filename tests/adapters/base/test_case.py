@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 from support.paths import ROOT
+from support.recordings import data_case
 
-from snnbench.adapters.base.case import NATIVE, NETWORK_AXES, Case, full_name, sizes, variants_of
+from snnbench.adapters.base.case import NATIVE, WORKLOAD_AXES, Case, full_name, sizes, variants_of
 from snnbench.experiment.values import parse_neuron
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -27,6 +28,7 @@ EVERYTHING_ELSE = Case(
     seed=7,
 )
 LATER = {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02, "loss": "membrane", "optimizer": "adam"}
+LATER |= {"dataset": "shd", "samples": 97, "loaders": 2, "pinned": True, "augment": True, "behind": "fused"}
 """Fields that EVERYTHING_ELSE does not have: its id is older."""
 INLINE = {"reset": "hard", "decay": 0.5, "threshold": 2, "surrogate": "atan", "slope": 2.0, "max_spikes": 2}
 IDS = {
@@ -36,6 +38,7 @@ IDS = {
     "4fbd2b8488c07dc1": Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61),
     "893739d54e7d33f0": Case("spyx", neuron=NATIVE, precision="bf16"),
     "65f056d0c7f52bb5": Case("fused", neuron=parse_neuron(INLINE)),
+    "144fd03e4966cc10": data_case("frames", "packed"),
 }
 
 
@@ -73,8 +76,8 @@ def test_a_field_that_is_added_later_leaves_earlier_ids_as_they_are(case_id, cas
 
 
 def test_an_axis_that_a_workload_does_not_have_is_absent():
-    case = replace(Case("torch", workload="some-network"), **dict.fromkeys(NETWORK_AXES))
-    assert case.as_dict().keys() == {each.name for each in fields(Case)} - {*NETWORK_AXES, "firing", "loss", "optimizer"}
+    case = replace(Case("torch", workload="some-network"), **dict.fromkeys(WORKLOAD_AXES))
+    assert case.as_dict().keys() == {each.name for each in fields(Case)} - {*WORKLOAD_AXES, "firing", "loss", "optimizer"}
     assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
     assert sizes(case) == "T=50 B=16"
     assert sizes(Case("torch")) == "N=256 T=50 B=16 L=1"
@@ -121,6 +124,16 @@ def test_no_two_cases_have_one_name():
 def test_a_case_survives_the_way_through_json(neuron):
     case = replace(EVERYTHING_ELSE, neuron=neuron)
     assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
+
+
+def test_a_case_that_delivers_data_has_no_neuron():
+    case = data_case("frames", "packed", augment=True)
+    absent = {"neuron", "layers", "neurons", "bias", "width", "image", "classes", "norm", "input", "input_grad", "firing"}
+    assert not absent & case.as_dict().keys() and case.neuron_label is None
+    assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
+    assert full_name(case) == "frames:packed data T=37 B=3 S=9 dataset=synthetic-ssc augment=True fp32 cpu"
+    with pytest.raises(TypeError, match="has no neuron"):
+        case.spec  # noqa: B018
 
 
 def test_a_case_is_written_as_the_user_wrote_it():

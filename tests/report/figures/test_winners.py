@@ -3,7 +3,7 @@
 import pytest
 from support.synthetic import blocks, figure, table_of
 
-from snnbench.adapters.base.case import NETWORK_AXES
+from snnbench.adapters.base.case import WORKLOAD_AXES
 from snnbench.report.plots import drawn
 
 SIZES = {"width": (8, 16), "image": (16, 32), "norm": (True, False)}
@@ -11,7 +11,7 @@ SIZES = {"width": (8, 16), "image": (16, 32), "norm": (True, False)}
 
 def network(framework, workload, step, **sizes):
     """Records of a network that has these sizes and no others."""
-    return blocks(framework, step=step, workload=workload, **{**dict.fromkeys(NETWORK_AXES), **sizes})
+    return blocks(framework, step=step, workload=workload, **{**dict.fromkeys(WORKLOAD_AXES), **sizes})
 
 
 def a_cell(step, workload, **sizes):

@@ -1,0 +1,31 @@
+"""This project's strategies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from snnbench.adapters.base.case import Case
+
+from .loading import Loading
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Frames(Loading):
+    """Counts of events, packed or as bytes."""
+
+    name = "frames"
+    requires = ("torch", "h5py")
+    distribution = "snnbench"
+    constructions = ("packed", "uint8", "memmap")
+    through_loader = ("memmap",)
+
+    def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
+        from .memmap import Memmap
+        from .packed import Packed
+        from .uint8 import Uint8
+
+        named: dict[str, type[Strategy]] = {"packed": Packed, "uint8": Uint8, "memmap": Memmap}
+        return named[case.construction](case, folder, cache)

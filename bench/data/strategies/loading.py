@@ -1,0 +1,48 @@
+"""The adapters that load data. Their strategies are imported when one is made: describing an adapter needs no framework."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from snnbench.adapters.base.case import DATA, Case, missing_variant
+from snnbench.adapters.base.contract import Adapter, Unsupported
+from snnbench.adapters.base.network import Network
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Loading(Adapter):
+    """An adapter whose constructions are strategies, of which `through_loader` go through torch's DataLoader: it has processes
+    and pinned memory."""
+
+    loads_data = True
+    through_loader: tuple[str, ...] = ()
+
+    def refuses(self, case: Case, network: Network) -> str | None:
+        """Why a case cannot be measured; None if it can."""
+        if case.workload != DATA:
+            return f"{self.name} loads data (workload {DATA}); it computes no networks"
+        if missing := missing_variant(self.name, case, self.constructions, self.modes):
+            return missing
+        if (case.loaders or case.pinned) and case.construction not in self.through_loader:
+            return f"{case.construction} keeps the frames on the device: it has no use for loaders and pinned memory"
+        if case.pinned and case.device == "cpu":
+            return "pinned memory is for copies to a GPU"
+        if case.batch > case.samples:
+            return f"an epoch of {case.samples} samples has no batch of {case.batch}"
+        return self.supports(case)
+
+    @abstractmethod
+    def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
+        """The strategy that a case names, with the recordings below `folder` and a `cache` of the case's own."""
+
+    def prepare(self, case: Case, threads: int) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+    def program(self, case: Case, network: Network) -> NoReturn:
+        raise Unsupported(f"{self.name} loads data; it computes no networks")

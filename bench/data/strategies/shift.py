@@ -1,0 +1,45 @@
+"""The augmentation of frames: each recording is shifted by some channels, and what leaves the frame is lost."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from ..epoch import LARGEST_SHIFT, Epoch
+
+
+def shifted(frames: Tensor, by: Tensor) -> Tensor:
+    """Frames (B, T, channels), each shifted by its number of channels of `by` (B,)."""
+    wide = torch.nn.functional.pad(frames, (LARGEST_SHIFT, LARGEST_SHIFT))
+    channels = torch.arange(LARGEST_SHIFT, LARGEST_SHIFT + frames.shape[2], device=frames.device)
+    return wide.gather(2, (channels - by[:, None])[:, None].expand_as(frames))
+
+
+def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
+    """Frames (..., channels) of one recording, shifted."""
+    moved = np.zeros_like(frames)
+    channels = frames.shape[-1]
+    moved[..., max(by, 0) : channels + min(by, 0)] = frames[..., max(-by, 0) : channels - max(by, 0)]
+    return moved
+
+
+class Augmented(Dataset[tuple[np.ndarray, Any]]):
+    """A data set whose keys are pairs of a recording's number and its shift: each is shifted when it is taken out, as the second
+    transform behind tonic's caches does."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, key: tuple[int, int]) -> tuple[np.ndarray, Any]:
+        frames, label = self.items[key[0]]
+        return shifted_one(frames, key[1]), label
+
+
+def keys(epoch: Epoch) -> list[Any]:
+    """What a DataLoader's sampler gives: numbers, or pairs of numbers and shifts."""
+    return list(zip(epoch.numbers, epoch.shifts, strict=True)) if epoch.shifts else epoch.numbers

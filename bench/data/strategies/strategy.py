@@ -1,0 +1,82 @@
+"""What every strategy does."""
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from snnbench.adapters.base.case import Case
+
+from ..datasets import CHANNELS
+from ..epoch import Epoch
+from .shift import shifted
+
+Batch = tuple[Tensor, Tensor]
+"""Frames (B, T, channels), float32 counts of events, and labels (B,), int64, both on the case's device."""
+
+
+class Strategy(ABC):
+    """A way to deliver the first `case.samples` recordings of the training split below `folder` as batches. `cache` is a folder
+    of this case alone. Blocks of a run share it, so that a later one may find what an earlier one has built."""
+
+    def __init__(self, case: Case, folder: Path, cache: Path) -> None:
+        self.case, self.folder, self.cache = case, folder, cache
+        self.shape = (case.time_steps, CHANNELS)
+        self.device = torch.device(case.device)
+
+    def build(self) -> None:
+        """Make what is kept from epoch to epoch."""
+        return
+
+    @abstractmethod
+    def epoch(self, epoch: Epoch) -> Iterator[Batch]:
+        """Batches of `case.batch` recordings; what is left at the epoch's end is in none."""
+
+    def disk_bytes(self) -> int:
+        """Bytes of the files that an epoch reads."""
+        return 0
+
+    def host_bytes(self) -> int:
+        """Bytes of what is kept in the host's memory from epoch to epoch, without frames on their way."""
+        return 0
+
+    def device_bytes(self) -> int:
+        """Bytes of what is kept in the device's memory, which on a CPU is the host's."""
+        return 0
+
+    def filled(self, frames: Tensor) -> Tensor:
+        """Frames (B, t, …) as (B, T, channels): t is at most T, and zeros follow."""
+        flat = frames.reshape(len(frames), frames.shape[1], CHANNELS)
+        return torch.nn.functional.pad(flat, (0, 0, 0, self.shape[0] - frames.shape[1]))
+
+    def resident(self, epoch: Epoch, batch: Callable[[Tensor], Batch]) -> Iterator[Batch]:
+        """The batches of a strategy that keeps everything on the device: of the numbers (B,) of recordings `batch` makes frames
+        and labels, and frames are shifted after it."""
+        size = self.case.batch
+        numbers = torch.tensor(epoch.numbers, device=self.device).split(size)
+        shifts = torch.tensor(epoch.shifts, device=self.device).split(size) if epoch.shifts else [None] * len(numbers)
+        for chosen, by in zip(numbers, shifts, strict=True):
+            if len(chosen) == size:
+                frames, labels = batch(chosen)
+                yield frames if by is None else shifted(frames, by), labels
+
+    def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
+        """The folder or file `name` in the cache, made by `write` unless it is there. It appears whole or not at all: who is
+        killed while he writes leaves nothing under that name."""
+        path, unfinished = self.cache / name, self.cache / f"{name}.unfinished"
+        if not path.exists():
+            if unfinished.is_dir():
+                shutil.rmtree(unfinished)
+            write(unfinished)
+            os.replace(unfinished, path)
+        return path
+
+
+def bytes_below(path: Path) -> int:
+    """Bytes of a file, or of all files below a folder."""
+    return sum(each.stat().st_size for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file())

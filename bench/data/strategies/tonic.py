@@ -1,0 +1,31 @@
+"""tonic's strategies, each as its documentation or the known comparison has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from snnbench.adapters.base.case import Case
+
+from .loading import Loading
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Tonic(Loading):
+    """What users of tonic choose from."""
+
+    name = "tonic"
+    requires = ("torch", "h5py", "tonic")
+    constructions = ("naive", "disk", "memory", "coo")
+    through_loader = ("naive", "disk", "memory")
+
+    def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
+        from .coo import Coo
+        from .disk_cache import DiskCache
+        from .memory_cache import MemoryCache
+        from .naive import Naive
+
+        named: dict[str, type[Strategy]] = {"naive": Naive, "disk": DiskCache, "memory": MemoryCache, "coo": Coo}
+        return named[case.construction](case, folder, cache)

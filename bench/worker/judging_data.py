@@ -1,0 +1,79 @@
+"""The judge of cases that deliver data: every batch must hold the frames of its recordings, element by element."""
+
+from functools import lru_cache
+from pathlib import Path
+from random import getrandbits
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base.case import Case
+
+from ..data.datasets import CHANNELS, DATA_SETS, LONGEST_US, name_of, window_us
+from ..data.epoch import Epoch
+from ..data.recordings import Recordings
+from ..measure.epochs import batches_of, epoch_of, watched_by
+from ..measure.phases import Draw
+from ..proof.frames import Asked, Events, Framing, wrong_with
+
+Event = dict[str, Any]
+PROVED = 1024
+"""Recordings that a proof looks at, or all of an epoch if it has fewer."""
+
+
+def framing_of(case: Case) -> Framing:
+    """How the events of the case's recordings become frames."""
+    sensor = DATA_SETS[name_of(case.dataset)].sensor[0]
+    return Framing(case.time_steps, CHANNELS, sensor, window_us(case.time_steps), LONGEST_US)
+
+
+def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
+    """Events on an epoch through `delivery`, the worker's, in an order that nobody has had yet."""
+    wanted = max(min(PROVED, case.samples) // case.batch, 1)
+    epoch = epoch_of(case, Draw(0, getrandbits(62), 0, 0)).first(wanted * case.batch)
+    delivery.start(epoch.numbers, epoch.shifts)
+    reason, batches = None, 0
+    while reason is None and (batch := delivery.next_batch()) is not None:
+        if batches == wanted:
+            reason = f"more than {wanted} batches of {case.batch} were delivered for {len(epoch.numbers)} recordings"
+            break
+        reason = _wrong(case, folder, epoch.part(batches, case.batch), batches, *map(np.asarray, batch))
+        batches += 1
+    if reason is None and batches < wanted:
+        reason = f"{batches} batches of {case.batch} were delivered for {len(epoch.numbers)} recordings, not {wanted}"
+    found = [] if reason is None else [reason]
+    sizes = {"time_steps": case.time_steps, "batch": case.batch}
+    unknown: dict[str, Any] = {"errors": {}, "wrong_decisions": None, "grad_error": None, "firing_rate": None}
+    name = f"frames of {len(epoch.numbers)} recordings"
+    stage = {"name": name, "passed": not found, "findings": found, **sizes, **unknown}
+    proof = {"passed": not found, "reason": reason and f"{name}: {reason}", "loosened": [], "stages": [stage]}
+    status = {"status": "check_failed" if found else "ok", "reason": proof["reason"]}
+    return [{"part": "proof", **status, "proof": proof}]
+
+
+def recheck_data(told: dict[str, Any], case: Case, folder: Path, draw: Draw) -> list[Event]:
+    """Events on the batch that is left of a timed epoch."""
+    reason, wanted = None, batches_of(case)
+    if told["batches"] != wanted:
+        reason = f"a timed epoch had {told['batches']} batches, not {wanted}"
+    else:
+        arrays = (np.asarray(told[name]) for name in ("frames", "labels"))
+        number = watched_by(case, draw)
+        reason = _wrong(case, folder, epoch_of(case, draw).part(number, case.batch), number, *arrays)
+    events: list[Event] = [{"part": "recheck", "status": "ok"}]
+    refused = {"part": "step", "status": "check_failed", "reason": f"a timed epoch: {reason}"}
+    return [*events, refused] if reason else events
+
+
+def _wrong(case: Case, folder: Path, part: Epoch, number: int, frames: np.ndarray, labels: np.ndarray) -> str | None:
+    events, known = _recordings(folder, case.dataset, case.samples)
+    asked = Asked([events[one] for one in part.numbers], known[part.numbers], part.shifts or [0] * len(part.numbers))
+    wrong = wrong_with(framing_of(case), asked, frames, labels)
+    return wrong and f"batch {number + 1}: {wrong}"
+
+
+@lru_cache(maxsize=1)
+def _recordings(folder: Path, dataset: str, samples: int) -> tuple[list[Events], np.ndarray]:
+    """Events and labels of all recordings of an epoch."""
+    recordings = Recordings(DATA_SETS[name_of(dataset)].file(folder))
+    return list(recordings.events(samples)), recordings.labels[:samples]

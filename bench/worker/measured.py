@@ -1,0 +1,61 @@
+"""What all cases have in common that are measured: they import an adapter, time calls in slots, and are judged."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapters import registry
+from snnbench.adapters.base.contract import Adapter
+
+from ..cores import use_cores
+from ..measure.slots import Sampler, warnings_of
+from ..workloads import workload_of
+from .channel import Channel
+from .parts import Parts
+from .serving import Serving
+from .task import Task
+from .usage import cpu_seconds
+
+
+class Measured(Parts):
+    """The parts of a case that waits for orders on its channel."""
+
+    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
+        super().__init__(task, emit)
+        self.channel, self.arrays = Channel(job), Path(job["arrays"])
+        self.serving = Serving(self.channel, self.arrays, task.reference)
+        self.network = workload_of(task.case).network(task.case)
+        self.first_block = task.block == 0
+
+    def _import(self) -> Adapter:
+        """Keep to the task's cores, and import the adapter with its framework."""
+        self.threads = len(use_cores(self.task.threads))
+        with self._part("import", "import_error"):
+            adapter = registry.load(self.task.reference)
+            for name in adapter.requires:
+                importlib.import_module(name)
+        self._refuse_attempts("import_error")
+        return adapter
+
+    def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The answer to an order about a phase."""
+        self.emit({"part": name})
+        try:
+            return work()
+        except Exception as error:
+            status, reason = self._status_of(error, "error")
+            self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
+            return {"failed": status}
+
+    def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
+        cpu, calls = cpu_seconds(), sampler.slot(self.channel.has_order)
+        slot = calls.summary(clock := sampler.program.device_clock)
+        seen.append(slot)
+        if warnings := warnings_of(clock, calls):
+            self.emit({"part": name, "warnings": warnings})
+        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
+
+    def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
+        """Calls in a row, for the clock of the harness."""
+        return {"took": sampler.burst(count)}

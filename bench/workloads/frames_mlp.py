@@ -1,0 +1,50 @@
+"""`frames-mlp`: 100-128-128-128-35 on frames of sounds, the network of the known comparison of caches for event data."""
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.network import Network
+from snnbench.kernels.spec import NeuronSpec
+
+from ..data.datasets import CHANNELS, DATA_SETS, name_of
+from .builder import Builder
+from .workload import workload
+
+INTEGRATE = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0)
+"""The comparison's neuron: it integrates without a leak, and its surrogate has a width of half a threshold."""
+
+
+@workload(
+    "frames-mlp",
+    axes=("neurons", "classes"),
+    small={"time_steps": 37, "batch": 3, "neurons": 31, "classes": 7},
+    samples=75_466,
+)
+def frames_mlp(case: Case) -> Network:
+    """Three layers of a linear map and neurons behind 100 channels of sound, and a linear map to the classes."""
+    net = Builder(case, (CHANNELS,))
+    for _ in range(3):
+        net.linear(case.neurons)
+        net.neuron()
+    net.linear(case.classes)
+    return net.network
+
+
+def trained_on(case: Case, framework: str, construction: str, mode: str) -> Case:
+    """The case of the network that stands behind `case`, which delivers its batches."""
+    return frames_mlp.canonical(
+        Case(
+            framework,
+            construction,
+            mode,
+            case.device,
+            frames_mlp.name,
+            INTEGRATE,
+            neurons=128,
+            time_steps=case.time_steps,
+            batch=case.batch,
+            input="dense",
+            input_grad=False,
+            seed=case.seed,
+            classes=DATA_SETS[name_of(case.dataset)].classes,
+            loss="cross-entropy",
+        )
+    )

@@ -1,0 +1,92 @@
+"""Files of recordings that are damaged, foreign or at odds with themselves: one sentence that names file and data set."""
+
+import h5py
+import numpy as np
+import pytest
+from support.recordings import sounds
+
+from snnbench.data.datasets import DATA_SETS
+from snnbench.data.recordings import Recordings
+from snnbench.data.synthetic import recording
+from snnbench.mistakes import ConfigError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return DATA_SETS["shd"].file(sounds(tmp_path, "shd", 5))
+
+
+def read(path):
+    recordings = Recordings(path)
+    return list(recordings.events(len(recordings))), recordings.labels
+
+
+def test_recordings_are_read_as_they_were_written(path):
+    events, labels = read(path)
+    for number, (t, x) in enumerate(events):
+        right = recording(DATA_SETS["shd"], "train", number, 1)
+        assert np.array_equal(t, right.t.astype(np.float16).astype(np.float64) * 1e6) and np.array_equal(x, right.x)
+        assert labels[number] == right.label
+
+
+def said(path) -> str:
+    with pytest.raises(ConfigError) as raised:
+        read(path)
+    assert "\n" not in str(raised.value)
+    return str(raised.value).removeprefix(f"{path}: ")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert said(tmp_path / "none.h5") == "there is no such file"
+
+
+@pytest.mark.parametrize("content", [b"", b"not HDF5 at all" * 100])
+def test_a_foreign_file(path, content):
+    path.write_bytes(content)
+    assert said(path).startswith("is damaged, or no HDF5 file")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_file(path, share):
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    assert "damaged" in said(path)
+
+
+def test_a_damaged_heap_names_the_data_set(path):
+    """The lists' contents lie in global heaps, whose signature is GCOL."""
+    content = bytearray(path.read_bytes())
+    place = -1
+    while (place := content.find(b"GCOL", place + 1)) >= 0:
+        content[place : place + 4] = b"XXXX"
+    path.write_bytes(content)
+    assert said(path).startswith("spikes/times is damaged at recordings 0 to 4")
+
+
+CHANGES = {
+    "spikes/times is missing: it must hold lists of floats (seconds) for every recording": lambda file: file.pop("spikes/times"),
+    "labels is missing: it must hold whole numbers for every recording": lambda file: file.pop("labels"),
+    "spikes/units has another form: it must hold lists of whole numbers (channels) for every recording": lambda file: (
+        file.pop("spikes/units"),
+        file.create_dataset("spikes/units", data=np.zeros(5)),
+    ),
+    "labels has another form: it must hold whole numbers for every recording": lambda file: (
+        file.pop("labels"),
+        file.create_dataset("labels", data=np.zeros((5, 2), int)),
+    ),
+    "its data sets are of different numbers of recordings: spikes/times 5, spikes/units 5, labels 4": lambda file: (
+        file.pop("labels"),
+        file.create_dataset("labels", data=np.zeros(4, int)),
+    ),
+    "spikes/times of recording 2 has 3 events, spikes/units 1": lambda file: (
+        file["spikes/times"].__setitem__(2, np.zeros(3, np.float16)),
+        file["spikes/units"].__setitem__(2, np.zeros(1, np.uint16)),
+    ),
+}
+
+
+@pytest.mark.parametrize("words", CHANGES)
+def test_what_is_at_odds_is_named(path, words):
+    with h5py.File(path, "r+") as file:
+        CHANGES[words](file)
+    assert said(path) == words

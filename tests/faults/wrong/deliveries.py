@@ -1,0 +1,87 @@
+"""Strategies that deliver something wrong, each by one fault."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from snnbench.data.datasets import CHANNELS, LONGEST_US, window_us
+from snnbench.data.epoch import Epoch
+from snnbench.data.strategies import uint8
+from snnbench.data.strategies.loading import Loading
+
+
+def adapter_of(name: str, of: type[uint8.Uint8]) -> type[Loading]:
+    """An adapter with one strategy."""
+    members = {"name": name, "requires": ("torch", "h5py"), "strategy": lambda self, case, folder, cache: of(case, folder, cache)}
+    return type(name, (Loading,), members)
+
+
+def wrong(name: str, change: Callable) -> type[Loading]:
+    """An adapter whose strategy hands over `change(frames, labels, number of the epoch, number of the batch)`."""
+
+    class Strategy(uint8.Uint8):
+        epochs = 0
+
+        def epoch(self, epoch):
+            self.epochs += 1
+            for number, (frames, labels) in enumerate(super().epoch(epoch)):
+                yield change(frames, labels, self.epochs, number)
+
+    return adapter_of(name, Strategy)
+
+
+Right = wrong("Right", lambda frames, labels, epoch, batch: (frames, labels))
+Clipped = wrong("Clipped", lambda frames, labels, epoch, batch: (frames.clamp(max=1), labels))
+Reversed = wrong("Reversed", lambda frames, labels, epoch, batch: (frames.flip(2), labels))
+Shuffled = wrong("Shuffled", lambda frames, labels, epoch, batch: (frames, labels.roll(1)))
+OtherLabels = wrong("OtherLabels", lambda frames, labels, epoch, batch: (frames, labels + 1))
+OtherOrder = wrong("OtherOrder", lambda frames, labels, epoch, batch: (frames.flip(0), labels))
+Half = wrong("Half", lambda frames, labels, epoch, batch: (frames.half(), labels))
+Short = wrong("Short", lambda frames, labels, epoch, batch: (frames[:, :-1], labels))
+LastBatchSilent = wrong("LastBatchSilent", lambda frames, labels, epoch, batch: (frames * (batch < 1), labels))
+OnlyProvedRight = wrong("OnlyProvedRight", lambda frames, labels, epoch, batch: (frames * (epoch < 3), labels))
+"""Its third epoch and those after it are silent: the first two are the first call and the proof."""
+
+
+def batches(name: str, change: Callable) -> type[Loading]:
+    """An adapter whose strategy delivers `change(batches, number of the epoch)`."""
+
+    class Strategy(uint8.Uint8):
+        epochs = 0
+
+        def epoch(self, epoch):
+            self.epochs += 1
+            yield from change(list(super().epoch(epoch)), self.epochs)
+
+    return adapter_of(name, Strategy)
+
+
+TooFew = batches("TooFew", lambda batches, epoch: batches[:-1])
+TooMany = batches("TooMany", lambda batches, epoch: batches + batches[:1])
+FewerWhenTimed = batches("FewerWhenTimed", lambda batches, epoch: batches if epoch < 3 else batches[:-1])
+
+
+class _LastBinLost(uint8.Uint8):
+    def frames_of(self, t, x):
+        frames = super().frames_of(t, x)
+        frames[-1] = 0
+        return frames
+
+
+class _FromZero(uint8.Uint8):
+    def frames_of(self, t, x):
+        window, within = window_us(self.shape[0]), (t >= 0) & (t <= LONGEST_US)
+        frames, bins = np.zeros((self.shape[0], CHANNELS), np.int64), t[within] // window
+        there = bins < -(-int(t[within][-1]) // window)
+        np.add.at(frames, (bins[there], x[within][there]), 1)
+        return frames
+
+
+class _NotShifted(uint8.Uint8):
+    def epoch(self, epoch):
+        return super().epoch(Epoch(epoch.numbers))
+
+
+LastBinLost = adapter_of("LastBinLost", _LastBinLost)
+FromZero = adapter_of("FromZero", _FromZero)
+NotShifted = adapter_of("NotShifted", _NotShifted)
