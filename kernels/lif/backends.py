@@ -1,11 +1,12 @@
 """The backends of the neuron, and which of them runs a call: the best for its device, or the one requested by name."""
 
 import importlib
-import warnings
 from functools import lru_cache
 from types import ModuleType
 
 import torch
+
+from .. import choice
 
 BACKENDS = {"cpu": ("cpp", "reference"), "cuda": ("cuda", "triton", "reference")}
 """By device type, the best first. A launch of `cuda` takes the host a third of Triton's time, which is what a call of few numbers
@@ -35,18 +36,12 @@ def unavailable(name: str, device_type: str, dtype: torch.dtype) -> str | None:
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
     """The backend that runs: `requested`, or the first of BACKENDS that is available. Raises ValueError if `requested` is unknown
     and RuntimeError, with the reason, if it cannot run."""
-    if requested is None:
-        reasons = []
-        for name in BACKENDS.get(device_type, ("reference",)):
-            if not (reason := unavailable(name, device_type, dtype)):
-                break
-            reasons.append(reason)
-        if reasons and dtype != torch.float64:
-            spelling = "plain torch" if name == "reference" else name
-            warnings.warn(f"the fused neuron runs as {spelling}: {'; '.join(reasons)}", stacklevel=2)
-        return name
-    if requested not in MODULES:
-        raise ValueError(f"backend = {requested!r} is not one of {', '.join(MODULES)}")
-    if reason := unavailable(requested, device_type, dtype):
-        raise RuntimeError(f"backend {requested!r} cannot run {str(dtype).removeprefix('torch.')} on {device_type}: {reason}")
-    return requested
+    return choice.choose(
+        "the fused neuron runs",
+        BACKENDS.get(device_type, ("reference",)),
+        MODULES,
+        lambda name: unavailable(name, device_type, dtype),
+        requested,
+        cannot=f"{str(dtype).removeprefix('torch.')} on {device_type}",
+        warn=dtype != torch.float64,
+    )
