@@ -7,6 +7,7 @@ one. A bin of more than MOST + 1 events has several entries.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from math import prod
 
 import torch
@@ -33,11 +34,11 @@ class Stored:
     starts: Tensor
     """int64 (recordings·tiles + 1,): where the list of each tile begins; the last is the number of entries."""
 
-    @property
+    @cached_property
     def bins(self) -> int:
         return prod(self.shape)
 
-    @property
+    @cached_property
     def tiles(self) -> int:
         return tiles_of(self.bins)
 

@@ -23,9 +23,9 @@ pytestmark = [
 ]
 
 
-def compiled(kernel, arguments: dict, folder: Path) -> tuple[list[sass.Instruction], sass.Usage]:
+def compiled(kernel, arguments: tuple, options: dict, folder: Path) -> tuple[list[sass.Instruction], sass.Usage]:
     cubin = folder / "kernel.cubin"
-    cubin.write_bytes(kernel.warmup(**arguments, grid=(1,)).asm["cubin"])
+    cubin.write_bytes(kernel.warmup(*arguments, **options, grid=(1,)).asm["cubin"])
     (usage,) = sass.usages(sass.resource_usage(cubin)).values()
     return sass.parse(sass.disassemble(cubin)), usage
 
@@ -59,8 +59,9 @@ def test_the_machine_code(dtype, shifted, channels, width, registers, tmp_path):
     kept = PackedFrames([torch.zeros(1, channels)], 250)
     shift = torch.zeros(3, dtype=torch.int32) if shifted else None
     out = torch.empty(3, 250 * channels, dtype=dtype)
-    launched = events_launch.launch(Delivery(kept.stored, torch.tensor([0, 0, 0]), shift, out))
-    instructions, usage = compiled(launched.kernel, launched.arguments, tmp_path)
+    call = Delivery(kept.stored, torch.tensor([0, 0, 0]), shift, out)
+    arguments = (*events_launch.tensors(call), *events_launch.numbers(call))
+    instructions, usage = compiled(events_launch.deliver_kernel, arguments, events_launch.OPTIONS, tmp_path)
     threads = 32 * events_launch.WARPS
     check_written_once(instructions, 8 * dtype.itemsize * TILE // threads, width)
     counted = Counter(instruction.opcode for instruction in instructions)
@@ -80,7 +81,7 @@ def in_two_passes(places, out, count, SIZE: tl.constexpr):
 
 
 def test_a_second_pass_with_atomics_is_found_out(tmp_path):
-    arguments = {"places": torch.zeros(100, dtype=torch.int32), "out": torch.empty(512), "count": 100, "SIZE": 512}
-    instructions, _ = compiled(in_two_passes, {**arguments, "num_warps": 4, "enable_fp_fusion": False}, tmp_path)
+    arguments = (torch.zeros(100, dtype=torch.int32), torch.empty(512), 100, 512)
+    instructions, _ = compiled(in_two_passes, arguments, events_launch.OPTIONS, tmp_path)
     with pytest.raises(AssertionError):
         check_written_once(instructions, 4 * 8 * 512 // 128, 128)

@@ -80,12 +80,18 @@ def test_a_recording_that_there_is_not_becomes_nan_and_nothing_else_does():
 
 def test_it_is_one_launch_and_writes_nothing_beyond_its_batch(monkeypatch):
     launched = []
-    monkeypatch.setattr(launch, "launch", lambda call, made=launch.launch: launched.append(made(call)) or launched[-1])
+
+    class Recorded:
+        def __getitem__(self, grid, kernel=launch.deliver_kernel):
+            launched.append(grid)
+            return kernel[grid]
+
+    monkeypatch.setattr(launch, "deliver_kernel", Recorded())
     frames = counts_of(3, 37, 97)
     kept, chosen = PackedFrames(frames, 37), torch.tensor([1, 2])
     room = torch.full((4, 37 * 97), -1.0)
     launch.deliver(Delivery(kept.stored, chosen, None, room[1:3]))
-    assert [each.blocks for each in launched] == [2 * 2]
+    assert launched == [(2 * 2, 1, 1)]
     assert torch.equal(room[1:3].view(2, 37, 97), dense(frames, 37)[chosen])
     assert (room[0] == -1).all() and (room[3] == -1).all()
 
