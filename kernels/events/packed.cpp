@@ -2,6 +2,7 @@
 // then its counts move by its shift. Bytes for each bin of a batch: 1/8 and the lists' are read, 4 are written.
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "../bits.h"

@@ -30,6 +30,17 @@ twice = once.clone()
 torch.addmm(twice, left, right.t(), out_dtype=torch.float32, out=twice)
 assert (once - exact).norm() < 1e-5 * exact.norm() and (twice - 2 * exact).norm() < 1e-5 * exact.norm()
 """,
+    "packed frames are delivered by Triton, with one-hot products on tensor cores": """
+import torch
+from snnbench.kernels import PackedFrames
+frames = [torch.poisson(torch.full((time, 100), 0.5)) for time in (211, 250, 199)]
+chosen, shift = torch.tensor([2, 0, 1]), torch.tensor([0, 3, -5])
+wanted = PackedFrames(frames, 250).batch(chosen, shift)
+kept = PackedFrames(frames, 250).to("cuda")
+for _ in range(3):
+    got = kept.batch(chosen.cuda(), shift.cuda(), backend="triton")
+    assert torch.equal(got.cpu(), wanted)
+""",
     "kernels follow torch's stream": HEAD
     + """
 y, stream = normal(100, 16, 512), torch.cuda.Stream()

@@ -44,7 +44,7 @@ def test_more_entries_than_are_added_at_once():
     check(kept, chosen, torch.tensor([-1]), moved(frames.float(), torch.tensor([-1])))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 40), st.integers(1, 150), st.sampled_from([1, 5, 1000]), st.integers(0, 99))
 def test_every_batch_has_the_counts_of_the_frames(recordings, steps, channels, most, seed):
     frames = counts_of(recordings, steps, channels, most=most, seed=seed)
