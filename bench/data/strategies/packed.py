@@ -18,7 +18,7 @@ class Packed(Counted):
         self.frames = PackedFrames(map(torch.from_numpy, self.counts()), self.shape[0]).to(self.device)
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:
-        return self.resident(epoch, lambda chosen: (self.frames.batch(chosen), self.labels[chosen]))
+        return self.resident(epoch, lambda chosen, by: (self.frames.batch(chosen, by), self.labels[chosen]))
 
     def device_bytes(self) -> int:
         return self.frames.bytes + self.labels.nbytes

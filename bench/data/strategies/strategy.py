@@ -14,7 +14,6 @@ from snnbench.adapters.base.case import Case
 
 from ..datasets import CHANNELS
 from ..epoch import Epoch
-from .shift import shifted
 
 Batch = tuple[Tensor, Tensor]
 """Frames (B, T, channels), float32 counts of events, and labels (B,), int64, both on the case's device."""
@@ -54,16 +53,19 @@ class Strategy(ABC):
         flat = frames.reshape(len(frames), frames.shape[1], CHANNELS)
         return torch.nn.functional.pad(flat, (0, 0, 0, self.shape[0] - frames.shape[1]))
 
-    def resident(self, epoch: Epoch, batch: Callable[[Tensor], Batch]) -> Iterator[Batch]:
-        """The batches of a strategy that keeps everything on the device: of the numbers (B,) of recordings `batch` makes frames
-        and labels, and frames are shifted after it."""
+    def resident(self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]) -> Iterator[Batch]:
+        """The batches of a strategy that keeps everything on the device: `batch` makes one of the numbers (B,) of its recordings
+        and their shifts (B,), None without augmentation."""
         size = self.case.batch
         numbers = torch.tensor(epoch.numbers, device=self.device).split(size)
-        shifts = torch.tensor(epoch.shifts, device=self.device).split(size) if epoch.shifts else [None] * len(numbers)
+        shifts = (
+            torch.tensor(epoch.shifts, dtype=torch.int32, device=self.device).split(size)
+            if epoch.shifts
+            else [None] * len(numbers)
+        )
         for chosen, by in zip(numbers, shifts, strict=True):
             if len(chosen) == size:
-                frames, labels = batch(chosen)
-                yield frames if by is None else shifted(frames, by), labels
+                yield batch(chosen, by)
 
     def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
         """The folder or file `name` in the cache, made by `write` unless it is there. It appears whole or not at all: who is

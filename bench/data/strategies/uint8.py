@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..epoch import Epoch
 from .counted import Counted
+from .shift import shifted
 from .strategy import Batch
 
 
@@ -19,7 +21,11 @@ class Uint8(Counted):
         self.frames = torch.from_numpy(frames).to(self.device)
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:
-        return self.resident(epoch, lambda chosen: (self.frames.index_select(0, chosen).float(), self.labels[chosen]))
+        return self.resident(epoch, self._batch)
+
+    def _batch(self, chosen: Tensor, by: Tensor | None) -> Batch:
+        frames = self.frames.index_select(0, chosen)
+        return (frames if by is None else shifted(frames, by)).float(), self.labels[chosen]
 
     def device_bytes(self) -> int:
         return self.frames.nbytes + self.labels.nbytes
