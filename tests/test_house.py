@@ -18,7 +18,7 @@ FLOORS = [
     {"proof", "experiment", "facts"},
     {"records", "worker", "executors"},
     {"report", "environments"},
-    {"run"},
+    {"runner"},
     {"api", "cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -180,13 +180,13 @@ def test_every_package_is_installed_and_typed():
 
 PLANTED = {
     # what finds it: (file, its text, what is said)
-    upward: ("bench/machine/facts.py", "def f():\n    from ..run import runner\n", ["machine.facts imports run.runner"]),
-    circles: ("bench/run/runner.py", "import snnbench.run.check\n", ["run.check", "run.runner"]),
+    upward: ("bench/machine/facts.py", "def f():\n    from ..runner import execute\n", ["machine.facts imports runner.execute"]),
+    circles: ("bench/runner/execute.py", "import snnbench.runner.check\n", ["runner.check", "runner.execute"]),
     strangers_in_workers: (
         "bench/worker/task.py",
         "import json, psutil\nimport numpy as np\n"
-        "from snnbench.adapters import Case\nfrom snnbench.kernels import LIF\nfrom ..run import runner\n",
-        ["worker.task imports kernels", "worker.task imports psutil", "worker.task imports run.runner"],
+        "from snnbench.adapters import Case\nfrom snnbench.kernels import LIF\nfrom ..runner import execute\n",
+        ["worker.task imports kernels", "worker.task imports psutil", "worker.task imports runner.execute"],
     ),
     too_long: ("tests/test_long.py", "pass\n" * (MOST_LINES + 1), ["tests/test_long.py: 301 lines"]),
 }
@@ -198,11 +198,11 @@ def test_a_planted_fault_is_found(tmp_path, finder):
         "bench/__init__.py": "",
         "bench/machine/facts.py": "from .. import files\n",
         "bench/files.py": "",
-        "bench/run/__init__.py": "",
-        "bench/run/plan.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .order import Order\n",
-        "bench/run/order.py": "from . import plan\n",
-        "bench/run/check.py": "from . import runner\nfrom ..machine.facts import f\n",
-        "bench/run/runner.py": "import numpy, rich\nfrom .. import __version__\n",
+        "bench/runner/__init__.py": "",
+        "bench/runner/plan.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .order import Order\n",
+        "bench/runner/order.py": "from . import plan\n",
+        "bench/runner/check.py": "from . import execute\nfrom ..machine.facts import f\n",
+        "bench/runner/execute.py": "import numpy, rich\nfrom .. import __version__\n",
         "bench/worker/task.py": "import json\nfrom .. import __version__\nfrom snnbench.adapters import Case\n",
         "adapters/__init__.py": "",
         "kernels/__init__.py": "",

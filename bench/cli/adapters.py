@@ -10,8 +10,8 @@ from snnbench.kernels.spec import NEURONS
 
 from ..environments.inventory import take_inventory
 from ..mistakes import ConfigError, nearest
-from ..run import variants
-from ..run.planning import adapter_files
+from ..runner import variants
+from ..runner.planning import adapter_files
 from .console import output, print_json
 from .options import Adapters, Json
 

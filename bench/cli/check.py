@@ -13,7 +13,7 @@ from snnbench.kernels.spec import NEURONS
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
-from ..run.check import Checked, checker, name_of, plan_check, points_to_check
+from ..runner.check import Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
 from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out

@@ -8,7 +8,7 @@ import typer
 from snnbench.adapters.base.case import INPUTS
 from snnbench.kernels.spec import NEURONS
 
-from ..run.planning import Where
+from ..runner.planning import Where
 from ..workloads import WORKLOADS
 from .console import messages
 

@@ -8,8 +8,8 @@ from snnbench.adapters.base.case import sizes, unusual
 
 from .. import units
 from ..machine.facts import machine_facts
-from ..run.done import Done, Left, reasons
-from ..run.planning import load_plan
+from ..runner.done import Done, Left, reasons
+from ..runner.planning import load_plan
 from . import exit_codes
 from .console import new_table, output, print_json, say
 from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out

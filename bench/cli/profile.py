@@ -14,8 +14,8 @@ from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
-from ..run.check import plan_check, points_to_check
-from ..run.profile import Profiled, profiled, trained
+from ..runner.check import plan_check, points_to_check
+from ..runner.profile import Profiled, profiled, trained
 from . import exit_codes
 from .console import messages, new_table, output, print_json
 from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out

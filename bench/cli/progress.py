@@ -10,7 +10,7 @@ from snnbench.adapters.base.case import full_name
 
 from .. import units
 from ..records.rows import Row
-from ..run.runner import Finished
+from ..runner.execute import Finished
 from ..texts import brief
 from .console import messages
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..run.planning import load_plan
-from ..run.runner import execute
+from ..runner.execute import execute
+from ..runner.planning import load_plan
 from . import exit_codes
 from .console import messages, say
 from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out

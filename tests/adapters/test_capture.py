@@ -10,7 +10,7 @@ from support.proofs import loaded, refusal_of
 
 from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base.case import Case
-from snnbench.run.variants import twins
+from snnbench.runner.variants import twins
 
 pytestmark = pytest.mark.frameworks
 

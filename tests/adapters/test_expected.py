@@ -5,7 +5,7 @@ from support.expected import EXPECTED, HERE, adapter_of
 
 from snnbench.adapters import registry
 from snnbench.environments.recipes import load_recipes
-from snnbench.run.variants import twins
+from snnbench.runner.variants import twins
 
 
 def test_every_adapter_has_an_entry_and_every_entry_an_adapter():

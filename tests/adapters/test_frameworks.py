@@ -12,7 +12,7 @@ from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
-from snnbench.run.variants import twins
+from snnbench.runner.variants import twins
 
 pytestmark = pytest.mark.frameworks
 

@@ -7,7 +7,7 @@ import pytest
 from support.command_line import TINY
 from support.paths import FAULTY, WRONG
 
-from snnbench.run.check import Checker
+from snnbench.runner.check import Checker
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
 

@@ -13,8 +13,8 @@ from snnbench.executors.launch import launch
 from snnbench.executors.local import LocalExecutor
 from snnbench.executors.surroundings import worker_environment
 from snnbench.experiment.adapter_info import AdapterInfo
-from snnbench.run.check import checker
-from snnbench.run.planning import PlannedCase
+from snnbench.runner.check import checker
+from snnbench.runner.planning import PlannedCase
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from snnbench.environments.inventory import take_inventory
 from snnbench.experiment.grid import resolve_framework
 from snnbench.kernels.spec import NEURONS
 from snnbench.mistakes import ConfigError
-from snnbench.run.planning import load_plan
+from snnbench.runner.planning import load_plan
 from snnbench.worker.task import Inquiry
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"

@@ -12,7 +12,7 @@ from snnbench.executors.events import MOST_BYTES
 from snnbench.executors.executor import TAIL_BYTES
 from snnbench.executors.launch import Launched, NoAnswerInTime, launch
 from snnbench.executors.local import LocalExecutor, LocalWorker
-from snnbench.run.outcome import verdict
+from snnbench.runner.outcome import verdict
 
 START = """
 import json, os, sys, shutil, mmap, signal

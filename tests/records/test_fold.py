@@ -12,7 +12,7 @@ from snnbench.executors.events import SENSELESS, read_events
 from snnbench.executors.launch import Outcome
 from snnbench.records.fold import fold, unfinished_part
 from snnbench.records.record import Record
-from snnbench.run.outcome import verdict
+from snnbench.runner.outcome import verdict
 from snnbench.status import STATUSES
 
 GOLDEN_RECORD = json.loads((GOLDEN / "record-2.json").read_text())

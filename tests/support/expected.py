@@ -7,7 +7,7 @@ from support.paths import TESTS
 
 from snnbench.adapters import JaxAdapter, registry
 from snnbench.adapters.base.case import Case
-from snnbench.run.variants import twins
+from snnbench.runner.variants import twins
 
 EXPECTED = tomllib.loads((TESTS / "adapters" / "expected.toml").read_text())
 

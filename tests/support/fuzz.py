@@ -28,8 +28,8 @@ from snnbench.experiment.config import load_config
 from snnbench.experiment.grid import points
 from snnbench.records.record import Record
 from snnbench.records.store import ResultFolder
-from snnbench.run import planning
-from snnbench.run.outcome import verdict
+from snnbench.runner import planning
+from snnbench.runner.outcome import verdict
 from snnbench.status import STATUSES
 from snnbench.worker.task import Inquiry
 

@@ -11,7 +11,7 @@ from support.proofs import refusal_of
 
 from snnbench.adapters import TorchAdapter, registry
 from snnbench.adapters.base.case import Case
-from snnbench.run.variants import twins
+from snnbench.runner.variants import twins
 
 BELOW, ABOVE, THRICE, TWICE = range(4)
 CURRENTS = np.zeros((3, 1, 4), np.float32)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.run.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, Ending, contradiction, other_endings
+from snnbench.runner.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, Ending, contradiction, other_endings
 
 
 class Machine:

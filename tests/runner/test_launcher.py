@@ -5,8 +5,8 @@ from support.workers import Planned
 
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.config import Measure
-from snnbench.run import launcher as module
-from snnbench.run.launcher import Launcher
+from snnbench.runner import launcher as module
+from snnbench.runner.launcher import Launcher
 
 
 class Folder:

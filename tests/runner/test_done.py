@@ -11,8 +11,8 @@ from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Measure
 from snnbench.records.store import ResultFolder
-from snnbench.run.done import Done, reasons
-from snnbench.run.planning import PlannedCase
+from snnbench.runner.done import Done, reasons
+from snnbench.runner.planning import PlannedCase
 from snnbench.status import RETRIED, STATUSES
 
 FACTS = {"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]}

@@ -11,8 +11,8 @@ from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 from snnbench.adapters.base.case import PHASES
 from snnbench.experiment.config import Measure
 from snnbench.measure.phases import draw_of
-from snnbench.run.judge import Judge
-from snnbench.run.live_set import LEAST_PASSES, LiveSet, Member
+from snnbench.runner.judge import Judge
+from snnbench.runner.live_set import LEAST_PASSES, LiveSet, Member
 
 PATH = Path("free.npz")
 
@@ -140,7 +140,7 @@ def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
 
 
 def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeypatch):
-    monkeypatch.setattr("snnbench.run.live_set.disturbance", lambda *facts: None)  # whatever else runs on this machine
+    monkeypatch.setattr("snnbench.runner.live_set.disturbance", lambda *facts: None)  # whatever else runs on this machine
     live = live_set(Worker(phases=("step",), step=0.002, ending=3.0), Worker("b", phases=("step",), step=0.002, ending=1.2))
     live.time_passes(Random(1))
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]

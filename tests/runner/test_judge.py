@@ -8,8 +8,8 @@ from support.workers import JudgeWorker, Planned, Worker
 from snnbench.executors.executor import CannotStart
 from snnbench.executors.launch import Outcome
 from snnbench.measure.phases import Draw
-from snnbench.run.judge import Judge, passed
-from snnbench.run.outcome import verdict
+from snnbench.runner.judge import Judge, passed
+from snnbench.runner.outcome import verdict
 
 CASE, REQUEST = Planned("a").case, {"prove": {"backward": True}}
 

@@ -7,7 +7,7 @@ from support.networks import network_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.measure.floor import Ceilings, floor, shortest
-from snnbench.run.outcome import refuse_impossible
+from snnbench.runner.outcome import refuse_impossible
 
 CASE = Case("mine", workload="lif", neurons=512, time_steps=100, batch=16, device="cuda")
 RATES = Ceilings({1 << 20: 4e12, 1 << 24: 4e12}, {})
