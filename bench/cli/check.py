@@ -7,18 +7,30 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import DATA
 from snnbench.kernels.spec import NEURONS
 
-from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
-from ..runner.check import Checked, checker, name_of, plan_check, points_to_check
+from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
-from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
+from .options import (
+    NEURON_HELP,
+    Adapters,
+    Device,
+    Image,
+    InputKind,
+    Json,
+    Norm,
+    Size,
+    Width,
+    WorkloadName,
+    axes_given,
+    tell_left_out,
+)
 
-VERDICTS = {"ok": "[green]same network[/]", "unsupported": "[dim]unsupported[/]"}
+COLOURS = {"ok": "green", "unsupported": "dim"}
 
 
 def check(
@@ -40,7 +52,7 @@ def check(
     classes: Size = 10,
     norm: Norm = True,
     bias: bool = True,
-    samples: Annotated[int | None, typer.Option(min=1, help="Recordings, with --workload data.", show_default="2000")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Recordings, with --workload data.")] = 2000,
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: Adapters = [],
     as_json: Json = False,
@@ -53,11 +65,11 @@ def check(
         seconds = parse_duration(timeout)
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}") from None
+    specs = neuron or (["soft"] if workload == DATA else list(NEURONS))
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm, "samples": samples}
-    point = Case("", device=device, workload=workload, input=input, bias=bias, **sizes, **network)
-    points = points_to_check(point, neuron or list(NEURONS), precision)
-    cases, left_out = plan_check(names or [], points, adapter)
+    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias, "samples": samples}
+    given = axes_given(specs, device=device, precision=precision, workload=workload, input=input, **sizes)
+    cases, left_out = plan_check(names or [], points_to_check(given), adapter)
     tell_left_out(left_out)
     progress = messages()
     results = []
@@ -78,7 +90,7 @@ def check(
         console.print(_table(results))
         faults: dict[str, list[str]] = defaultdict(list)
         for result in results:
-            if result.status not in ("ok", "unsupported"):
+            if result.status not in WELL:
                 faults[result.reason or result.status].append(result.name)
         for reason, failed in faults.items():
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
@@ -90,17 +102,11 @@ def check(
 
 
 def _table(results: list[Checked]) -> Table:
-    figures_of = ("wrong decisions", "gradient error", "firing rate")
-    columns = ("framework", "neuron", "precision", "verdict", *figures_of, "reason")
-    table = new_table(*columns, whole=("framework",), right=figures_of)
+    columns = ("framework", "neuron", "precision", "verdict", *FIGURES, "reason")
+    table = new_table(*columns, whole=("framework",), right=FIGURES)
     for result in results:
-        case, last = result.case, result.last_stage
-        verdict = VERDICTS.get(result.status, f"[red]{result.status}[/]")
-        if result.status == "ok" and (case.native or case.neuron is None):
-            verdict = "[green]right time axis[/]" if case.native else "[green]same frames[/]"
-        figures = ["", "", ""]
-        if last:
-            figures = [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
-        reason = "" if result.status == "ok" else escape(result.reason or "")
-        table.add_row(escape(case.framework_variant), escape(case.neuron_label or ""), case.precision, verdict, *figures, reason)
+        case, reason = result.case, "" if result.status == "ok" else escape(result.reason or "")
+        verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
+        names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
+        table.add_row(*names, verdict, *result.figures, reason)
     return table

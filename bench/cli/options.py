@@ -1,13 +1,18 @@
 """Options that several verbs share."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from snnbench.adapters.base.case import INPUTS
 from snnbench.kernels.spec import NEURONS
 
+from ..experiment.config import Grid
+from ..experiment.setting import Option, Setting
+from ..experiment.values import parse_neuron_text
+from ..mistakes import ConfigError
 from ..runner.planning import Where
 from ..workloads import WORKLOADS
 from .console import messages
@@ -41,3 +46,20 @@ def tell_left_out(names: list[str]) -> None:
     """Say which adapters `all` does not mean here: nothing goes missing silently."""
     if names:
         messages().print(f"not installed, so left out: {', '.join(names)} (snnbench adapters says why)", soft_wrap=True)
+
+
+def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:
+    """The options of a verb that has one for each axis, as settings of a config: those with other values than usual, and the
+    device. Raises ConfigError for what is no neuron."""
+    neuron = []
+    for text in specs:
+        try:
+            neuron.append(parse_neuron_text(text))
+        except ValueError as error:
+            raise ConfigError(f"--neuron {text}: {error}") from None
+    listed = {"neuron": neuron} | {axis: value if isinstance(value, list) else [value] for axis, value in axes.items()}
+    return [
+        Option(f"grid.{axis}", values, f"--{axis.replace('_', '-')}")
+        for axis, values in listed.items()
+        if values != Grid.model_fields[axis].default
+    ]

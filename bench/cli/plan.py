@@ -7,6 +7,7 @@ import typer
 from snnbench.adapters.base.case import sizes, unusual
 
 from .. import units
+from ..experiment.setting import parse_setting
 from ..machine.facts import machine_facts
 from ..runner.done import Done, Left, reasons
 from ..runner.planning import load_plan
@@ -27,7 +28,7 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    plan = load_plan(config, settings, only, adapter, executor, shard, beside)
+    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
     measure, folder = plan.experiment.measure, plan.folder(out)
     done = Done(folder, measure, machine_facts())

@@ -8,17 +8,29 @@ from rich.markup import escape
 from rich.table import Table
 
 from snnbench.adapters.base.breakdown import KINDS, STAGES
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 
 from .. import units
 from ..experiment.values import parse_duration
 from ..mistakes import ConfigError
 from ..runner.check import plan_check, points_to_check
-from ..runner.profile import Profiled, profiled, trained
+from ..runner.profile import Profiled, profiled
 from . import exit_codes
 from .console import messages, new_table, output, print_json
-from .options import NEURON_HELP, Adapters, Device, Image, InputKind, Json, Norm, Size, Width, WorkloadName, tell_left_out
+from .options import (
+    NEURON_HELP,
+    Adapters,
+    Device,
+    Image,
+    InputKind,
+    Json,
+    Norm,
+    Size,
+    Width,
+    WorkloadName,
+    axes_given,
+    tell_left_out,
+)
 
 
 def profile(
@@ -55,10 +67,9 @@ def profile(
     except ValueError as error:
         raise ConfigError(f"--timeout {timeout}: {error}") from None
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    network: dict[str, Any] = {"width": width, "image": image, "classes": classes, "norm": norm}
-    point = Case("", device=device, workload=workload, input=input, **sizes, **network)
-    points = trained(points_to_check(point, [neuron], [precision]), loss, optimizer)
-    cases, left_out = plan_check(names or [], points, adapter)
+    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "loss": loss, "optimizer": optimizer}
+    given = axes_given([neuron], device=device, precision=precision, workload=workload, input=input, **sizes)
+    cases, left_out = plan_check(names or [], points_to_check(given), adapter)
     tell_left_out(left_out)
     progress, results = messages(), []
     for planned in cases:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..experiment.setting import parse_setting
 from ..runner.execute import execute
 from ..runner.planning import load_plan
 from . import exit_codes
@@ -26,7 +27,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
-    plan = load_plan(config, settings, only, adapter, executor, shard, beside)
+    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
     folder, measure = plan.folder(out), plan.experiment.measure
     folder.make()

@@ -1,7 +1,8 @@
-"""TOML text → Experiment. Every mistake ends in one ConfigError that names file, key, value and what would be right."""
+"""TOML, or its values → Experiment. Every mistake ends in one ConfigError that names file, key, value and what would be right."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,6 +16,7 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 from ..data.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
+from .setting import Setting, apply, setting_of
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
 if TYPE_CHECKING:
@@ -149,10 +151,29 @@ class Experiment(_Table):
 
 MOST_BYTES = 1 << 20
 """Of a config that is read: a device has no end."""
+CONFIG = "config"
+"""How messages name one that is no file."""
 
 
-def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
-    """Read `path` and apply `settings` (`grid.neurons=[64]`). Raises ConfigError."""
+def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = ()) -> Experiment:
+    """The experiment of a TOML file, or of the values that one would have, with `settings` in place of its own. Adapters of a
+    mapping, and the folder of recordings, are relative to the current folder. Raises ConfigError."""
+    place, folder = (f"{config}", config.parent) if isinstance(config, Path) else (CONFIG, Path())
+    values = _read(config) if isinstance(config, Path) else deepcopy(dict(config))
+    apply(values, settings)
+    try:
+        experiment = Experiment.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_message(place, error, settings)) from None
+    _check_excludes(place, experiment)
+    _check_axes(place, experiment.grid, settings)
+    experiment = experiment.model_copy(update={"data": _found(place, folder, experiment)})
+    # Files of adapters are named relative to the config that names them.
+    beside = [check_reference(reference, folder, f"{place}: adapters") for reference in experiment.adapters]
+    return experiment.model_copy(update={"adapters": beside})
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -167,96 +188,72 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Experiment:
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{path}: is larger than 1 MiB: that is no config")
     try:
-        values = tomllib.loads(text)
+        return tomllib.loads(text)
     except RecursionError:
         raise ConfigError(f"{path}: is nested too deep") from None
     except ValueError as error:  # of Python too, for an integer of more than 4,300 digits
         raise ConfigError(f"{path}: is not TOML: {error}") from None
-    for setting in settings:
-        _apply(values, setting)
-    try:
-        experiment = Experiment.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError(_message(path, error, settings)) from None
-    _check_excludes(path, experiment)
-    _check_axes(path, experiment.grid)
-    experiment = experiment.model_copy(update={"data": _found(path, experiment)})
-    # Files of adapters are named relative to the config that names them.
-    beside = [check_reference(reference, path.parent, f"{path}: adapters") for reference in experiment.adapters]
-    return experiment.model_copy(update={"adapters": beside})
 
 
-def _apply(values: dict[str, Any], setting: str) -> None:
-    key, equals, text = setting.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {setting}: must look like grid.neurons=[64,128]")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        value = text.strip()  # so that measure.budget=1s needs no quotes inside the shell's
-    if key.strip().startswith("grid.") and not isinstance(value, list):
-        value = [value]  # nor grid.neuron=native brackets
-    *tables, last = key.strip().split(".")
-    for table in tables:
-        values = values.setdefault(table, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"--set {setting}: {table} is not a table")
-    values[last] = value
-
-
-def _message(path: Path, error: ValidationError, settings: Sequence[str] = ()) -> str:
+def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:
     """One sentence for the first of pydantic's errors: of the file, or of the setting that gave the key."""
     first = error.errors()[0]
-    place = [part for part in first["loc"] if not str(part).startswith(("function-", "list[", "constrained"))]
-    key = ".".join(str(p) for p in place if not isinstance(p, int))
-    set_by = next((s for s in settings if f"{key}.".startswith(f"{s.partition('=')[0].strip()}.")), None)
-    where_from, value, kind = f"--set {set_by}" if set_by else path, first["input"], first["type"]
+    inside = [part for part in first["loc"] if not str(part).startswith(("function-", "list[", "constrained"))]
+    key = ".".join(str(p) for p in inside if not isinstance(p, int))
+    setting, value, kind = setting_of(key, settings), first["input"], first["type"]
+    source = setting.source if setting else place
     if kind == "extra_forbidden":
         tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container, "data": Data}
-        known = tables.get(str(place[0]) if len(place) > 1 else "", Experiment).model_fields
-        where = f"[{place[0]}]" if len(place) > 1 else "the top level"
-        home = next((name for name, table in tables.items() if len(place) == 1 and key in table.model_fields), None)
-        meant = f"; did you mean '{home}.{key}'?" if home else nearest(str(place[-1]), known)
-        return f"{where_from}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
+        known = tables.get(str(inside[0]) if len(inside) > 1 else "", Experiment).model_fields
+        where = f"[{inside[0]}]" if len(inside) > 1 else "the top level"
+        home = next((name for name, table in tables.items() if len(inside) == 1 and key in table.model_fields), None)
+        meant = f"; did you mean '{home}.{key}'?" if home else nearest(str(inside[-1]), known)
+        return f"{source}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
     if kind == "missing":
-        return f"{where_from}: {key}: is missing"
-    return f"{where_from}: {key} = {shown(value)}: {wanted(dict(first))}"
+        return f"{source}: {key}: is missing"
+    about = setting.about(key, value) if setting else f"{place}: {key} = {shown(value)}"
+    return f"{about}: {wanted(dict(first))}"
 
 
-def _check_excludes(path: Path, experiment: Experiment) -> None:
+def _check_excludes(place: str, experiment: Experiment) -> None:
     """Keys must be fields of a case, and values ones that the axis could have."""
     known = [field.name for field in fields(Case)]
     for key, value in (item for entry in experiment.exclude for item in entry.items()):
         if key not in known:
-            raise ConfigError(f"{path}: exclude: unknown key {key!r}{nearest(key, known)}")
+            raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, known)}")
         if key in Grid.model_fields:
             try:
                 Grid.model_validate({key: listed(value)})
             except ValidationError as error:
-                raise ConfigError(_message(path, error).replace(f"{path}: ", f"{path}: exclude.", 1)) from None
+                raise ConfigError(_message(place, error).replace(f"{place}: ", f"{place}: exclude.", 1)) from None
 
 
-def _check_axes(path: Path, grid: Grid) -> None:
+def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
     """What was written must mean something for a workload of the grid; others ignore it. A firing rate is one of spikes."""
+
+    def refused(axis: str, whom: str) -> ConfigError:
+        key, values = f"grid.{axis}", getattr(grid, axis)
+        setting = setting_of(key, settings)
+        about = setting.about(key, values[0] if len(values) == 1 else values) if setting else f"{place}: {key} = {shown(values)}"
+        return ConfigError(f"{about}: means nothing for {whom}; leave it out")
+
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
-        why = f"means nothing for input = {shown(grid.input)}; leave it out"
-        raise ConfigError(f"{path}: grid.firing = {shown(grid.firing)}: {why}")
+        raise refused("firing", f"input = {shown(grid.input)}")
     for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
-        why = f"means nothing for {', '.join(grid.workload)}; leave it out"
-        raise ConfigError(f"{path}: grid.{axis} = {shown(getattr(grid, axis))}: {why}")
+        raise refused(axis, ", ".join(grid.workload))
 
 
-def _found(path: Path, experiment: Experiment) -> Data:
+def _found(place: str, beside: Path, experiment: Experiment) -> Data:
     """The table `data` with an absolute folder. Real recordings must be there."""
     data, real = experiment.data, [name for name in experiment.grid.dataset if not name.startswith(SYNTHETIC)]
     if "data" not in experiment.grid.workload or not real:
         return data
     if data.folder is None:
-        raise ConfigError(f"{path}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
-    folder = (path.parent / Path(data.folder).expanduser()).resolve()
+        raise ConfigError(f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
+    folder = (beside / Path(data.folder).expanduser()).resolve()
     for name in real:
         if not (file := DATA_SETS[name].file(folder)).is_file():
-            raise ConfigError(f"{path}: data.folder = {shown(data.folder)}: there is no file {file}")
+            raise ConfigError(f"{place}: data.folder = {shown(data.folder)}: there is no file {file}")
     return data.model_copy(update={"folder": str(folder)})
 
 

@@ -1,29 +1,33 @@
 """`snnbench check`: cases are proved, each in a process of its own; nothing is timed or recorded."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import ABSENT, DATA, DATA_AXES, INPUTS, PRECISIONS, WORKLOAD_AXES, Case
+from snnbench.adapters.base.case import DATA, Case
 
+from .. import units
 from ..data.shelf import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
 from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
-from ..experiment.config import Grid
+from ..experiment.config import load_config
 from ..experiment.grid import others, resolve_framework
-from ..experiment.values import parse_neuron_text
+from ..experiment.grid import points as points_of
+from ..experiment.setting import Setting
 from ..mistakes import ConfigError
 from ..worker.task import Inquiry
-from ..workloads import WORKLOADS, workload_of
 from .judge import Judge, passed
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
+
+FIGURES = ("wrong decisions", "gradient error", "firing rate")
+WELL = ("ok", "unsupported")
+"""How a proof may end that shows no fault."""
 
 
 def name_of(case: Case) -> str:
@@ -46,49 +50,45 @@ class Checked:
         return name_of(self.case)
 
     @property
-    def last_stage(self) -> dict[str, Any] | None:
-        return self.proof["stages"][-1] if self.proof else None
+    def verdict(self) -> str:
+        """In words; for what is neither right nor wrong its status."""
+        if self.status != "ok":
+            return self.status
+        if self.case.neuron is None:
+            return "same frames"
+        return "right time axis" if self.case.native else "same network"
+
+    @property
+    def figures(self) -> list[str]:
+        """Of the last stage, those of FIGURES, as texts."""
+        if not self.proof:
+            return [""] * len(FIGURES)
+        last = self.proof["stages"][-1]
+        return [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
 
     def as_dict(self) -> dict[str, Any]:
         ended = {"status": self.status, "reason": self.reason, "traceback": self.traceback}
         return {"case": self.case.as_dict(), **ended, "proof": self.proof or None}
 
 
-def points_to_check(point: Case, neurons: Sequence[str], precisions: Sequence[str]) -> list[Case]:
-    """`point`, a case without a framework, in every neuron and precision. Raises ConfigError for a value that no axis has."""
-    specs = []
-    for name in neurons:
-        try:
-            specs.append(parse_neuron_text(name))
-        except ValueError as error:
-            raise ConfigError(f"--neuron {name}: {error}") from None
-    points = [replace(point, neuron=spec, precision=precision) for spec, precision in itertools.product(specs, precisions)]
-    for each in points:
-        for name, known in (("precision", PRECISIONS), ("workload", WORKLOADS), ("input", INPUTS)):
-            if getattr(each, name) not in known:
-                raise ConfigError(f"--{name} {getattr(each, name)}: must be one of {', '.join(known)}")
-        if each.device.partition(":")[0] not in ("cpu", "cuda"):
-            raise ConfigError(f"--device {each.device}: must be cpu, cuda or cuda:0")
-    for axis in WORKLOAD_AXES:
-        value, usual = getattr(point, axis), Grid.model_fields[axis].default
-        if value is not ABSENT and [value] != usual and WORKLOADS[point.workload].ignores(axis, [value]):
-            raise ConfigError(f"--{axis} {value}: means nothing for {point.workload}; leave it out")
-    usual_data = {axis: Grid.model_fields[axis].default[0] for axis in DATA_AXES if getattr(point, axis) is ABSENT}
-    return list(dict.fromkeys(workload_of(each).canonical(replace(each, **usual_data)) for each in points))
+def points_to_check(settings: Sequence[Setting]) -> list[Case]:
+    """The cases of a grid in which only these axes have other values than usual, without a framework. Raises ConfigError for a
+    value that no axis has, and for one that means nothing."""
+    return points_of(load_config({"name": "check"}, settings), ["cpu"])
 
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
-    """The cases to prove: every variant in `names` at each of `points`. Raises ConfigError for an unknown name. Without names,
-    all adapters in `given` (references of the command line) are meant; without these, all that are installed. The second result
-    names the adapters that are left out because they are not installed."""
+    """The cases to prove: every variant in `names`, and every adapter in `given` (references of the command line) that none of
+    them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that are installed. The
+    second result names the adapters that are left out because they are not."""
     files = adapter_files(given)
     frameworks = tuple(names) or (() if files else ("all",))
     inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
     adapters = inventory.adapters
     left_out = [] if names or files else inventory.lacking(points)
-    if not names:
-        suiting = [adapter for adapter in adapters.values() if any(map(adapter.suits, points))]
-        names = [adapter.name for adapter in suiting if adapter.reference in files or not (files or adapter.lacking)]
+    named, suiting = {name.partition(":")[0] for name in names}, [one for one in adapters.values() if any(map(one.suits, points))]
+    names = [*names, *(adapter.name for adapter in suiting if adapter.reference in files and adapter.name not in named)]
+    names = names or [adapter.name for adapter in suiting if not adapter.lacking]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:
             raise ConfigError(f"unknown framework {bare!r}{others(bare, adapters)}")

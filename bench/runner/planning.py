@@ -1,5 +1,6 @@
 """From a config, environments and adapters to planned cases."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -13,8 +14,9 @@ from ..environments.inventory import Home, Inventory, take_inventory
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from ..experiment.config import Experiment, Measure, check_reference, load_config
+from ..experiment.config import CONFIG, Experiment, Measure, check_reference, load_config
 from ..experiment.grid import expand, points, resolve_framework, select
+from ..experiment.setting import Setting
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
@@ -85,16 +87,17 @@ class Plan:
 
 
 def load_plan(
-    config: Path,
-    settings: list[str],
+    config: Path | Mapping[str, Any],
+    settings: Sequence[Setting],
     only: str,
     given: list[str],
     where: Where = Where.LOCAL,
     shard: str = "1/1",
     other: str = "",
 ) -> Plan:
-    """The plan of a config. Raises ConfigError; writes nothing. `settings` override keys of the config, `only` selects a part of
-    the grid, `given` are references of further adapters. In the environment `other` every case has a copy."""
+    """The plan of a config, as `load_config` takes it. Raises ConfigError; writes nothing. `only` selects a part of the grid,
+    `given` are references of further adapters. In the environment `other` every case has a copy."""
+    place = f"{config}" if isinstance(config, Path) else CONFIG
     if other and where is not Where.LOCAL:
         raise ConfigError(f"--beside {other}: needs workers that are processes, not --executor {where}")
     part = parse_shard(shard)
@@ -118,16 +121,16 @@ def load_plan(
     grid = experiment.grid.model_copy(update={"framework": frameworks + more})
     experiment = experiment.model_copy(update={"grid": grid})
     for text in behind:
-        if len(resolve_framework(text, inventory.adapters, f"{config}: grid.behind")) != 1:
-            raise ConfigError(f"{config}: grid.behind = {text!r}: must be one variant of a framework, or {NO_NETWORK}")
-    cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{config}: grid.framework")
+        if len(resolve_framework(text, inventory.adapters, f"{place}: grid.behind")) != 1:
+            raise ConfigError(f"{place}: grid.behind = {text!r}: must be one variant of a framework, or {NO_NETWORK}")
+    cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{place}: grid.framework")
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
     if not planned:
-        raise ConfigError(f"{config}: the grid has no case left after exclude and --only")
+        raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
-        raise ConfigError(f"{config}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
+        raise ConfigError(f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     mine = set(part.of([each.case for each in planned]))
     left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
     return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)

@@ -1,20 +1,16 @@
 """`snnbench profile`: a step of each case is taken apart, in a process of its own; a trace of it is kept."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from snnbench.adapters.base.case import DATA, Case
-from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 
 from ..executors.executor import Executor
 from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
 from ..files import naming
-from ..mistakes import ConfigError
-from ..workloads import workload_of
 from .outcome import verdict
 from .planning import PlannedCase
 
@@ -33,18 +29,6 @@ class Profiled:
         trace = str(self.trace) if self.trace else None
         ended = {"status": self.status, "reason": self.reason}
         return {"case": self.case.as_dict(), **ended, "breakdown": self.breakdown, "trace": trace}
-
-
-def trained(points: Sequence[Case], loss: str, optimizer: str) -> list[Case]:
-    """The points with a loss and an optimizer. Raises ConfigError for a name that is none."""
-    for option, value, known in (
-        ("loss", loss, (PLAIN["loss"], *LOSSES)),
-        ("optimizer", optimizer, (PLAIN["optimizer"], *OPTIMIZERS)),
-    ):
-        if value not in known:
-            raise ConfigError(f"--{option} {value}: must be one of {', '.join(known)}")
-    cases = [replace(point, loss=loss, optimizer=optimizer) for point in points]
-    return [workload_of(case).canonical(case) for case in cases]
 
 
 def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:

@@ -77,7 +77,9 @@ def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench)
         (["torch", "--workload", "lif", "--layers", "3"], ["--layers 3: means nothing for lif; leave it out"]),
         (["torch", "--no-norm"], ["--norm False: means nothing for linear-lif; leave it out"]),
         (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
-        (["torch", "--device", "gpu"], ["--device gpu", "cpu, cuda or cuda:0"]),
+        (["torch", "--device", "gpu"], ["--device gpu", "'cpu', 'cuda' or 'cuda:0'"]),
+        (["torch", "--time-steps", "99999999"], ["--time-steps 99999999: must be at most 16777216"]),
+        (["torch", "--precision", "fp32", "--precision", "fp8"], ["--precision fp8: must be one of"]),
         (["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
     ],
 )
@@ -85,6 +87,11 @@ def test_a_mistake_names_the_option_the_value_and_what_would_be_right(snnbench, 
     ended = snnbench("check", *arguments)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert [word for word in words if word not in ended.message] == [], ended.message
+
+
+def test_an_adapter_that_is_given_is_checked_beside_those_that_are_named(snnbench):
+    ended = snnbench("check", "torch", "--adapter", NUMPY, "--neuron", "soft", "--json", *TINY)
+    assert [result["case"]["framework"] for result in json.loads(ended.stdout)] == ["torch", "numpy"]
 
 
 @pytest.mark.parametrize("arguments", [["--neurons", "0"], ["--batch", "-3"], ["--layers", "two"], ["--no-such-option"]])

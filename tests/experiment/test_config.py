@@ -12,6 +12,7 @@ from support.paths import ROOT
 
 from snnbench.adapters.base.case import NATIVE
 from snnbench.experiment.config import Experiment, check_reference, load_config
+from snnbench.experiment.setting import Argument, Option, parse_setting
 from snnbench.experiment.values import parse_duration, parse_neuron, parse_size
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.mistakes import ConfigError
@@ -100,9 +101,13 @@ MISTAKES = {
 }
 
 
+def read(path, *settings):
+    return load_config(path, [*map(parse_setting, settings)])
+
+
 def message_of(path, settings=()):
     with pytest.raises(ConfigError) as caught:
-        load_config(path, list(settings))
+        read(path, *settings)
     return str(caught.value)
 
 
@@ -166,7 +171,7 @@ def test_a_wrong_setting_is_named(tmp_path, setting, words):
 def test_settings_win_over_the_file_and_need_no_quotes(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "a"\n[grid]\nneurons = [64]')
-    experiment = load_config(path, ["grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']"])
+    experiment = read(path, "grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']")
     assert experiment.grid.neurons == [97, 31]
     assert experiment.measure.budget == 0.25
     assert experiment.seed == 3
@@ -193,10 +198,39 @@ def test_shipped_configs_load(path):
     assert experiment.name == path.stem
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_values_are_read_as_the_file_that_has_them_and_stay_as_they_are(path):
+    values, before = tomllib.loads(path.read_text()), tomllib.loads(path.read_text())
+    settings = [parse_setting("grid.batch=3")]
+    assert load_config(values, settings) == load_config(path, settings)
+    assert values == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ([], "config: grid.neurons = 0: must be above 0"),
+        ([Argument("grid.neurons", [31, -1], "run")], "run(neurons=-1): must be above 0"),
+        (
+            [Argument("grid.neurons", [31], "run"), Argument("grid.neurns", [31], "run")],
+            "run: grid.neurns: unknown key; did you mean 'neurons'? ([grid] has ",
+        ),
+        (
+            [Argument("grid.neurons", [31], "run"), Argument("grid.width", [3], "run")],
+            "run(width=3): means nothing for linear-lif",
+        ),
+        ([Option("grid.neurons", [-1], "--neurons")], "--neurons -1: must be above 0"),
+    ],
+)
+def test_a_mistake_in_values_or_in_what_wins_over_them_is_named(settings, message):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        load_config({"name": "a", "grid": {"neurons": [0]}}, settings)
+
+
 def test_one_value_of_an_axis_needs_no_brackets_on_the_command_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "a"')
-    grid = load_config(path, ["grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*"]).grid
+    grid = read(path, "grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*").grid
     assert (grid.neuron, grid.neurons, grid.framework) == ([NATIVE], [97], ["torch:*"])
 
 
