@@ -1,19 +1,32 @@
 """snnbench: proves that spiking-neural-network frameworks compute the same network, then measures them.
 
     import snnbench
-    snnbench.load("results/quickstart").frame  # a pandas DataFrame, see docs/python.md
+    snnbench.check("norse", neuron="soft")              # the proof alone
+    snnbench.run("experiment.toml", neurons=[256])      # as snnbench run
+    snnbench.load("results/quickstart").frame           # a pandas DataFrame; docs/python.md has more
 
 The packages `snnbench.adapters` and `snnbench.kernels` live beside this one. Nothing is imported before it is asked for: workers
 import this package inside a framework's environment, where none of the harness's own libraries need exist.
 """
 
+import sys
 from importlib import import_module
 
 __version__ = "0.1.0"
-_HOMES = {"load": ".api", "Results": ".api", "ConfigError": ".mistakes"}
+_HOMES = {
+    "load": ".api.results",
+    "Results": ".api.results",
+    "run": ".api.running",
+    "check": ".api.checking",
+    "Verdict": ".api.checking",
+    "ConfigError": ".mistakes",
+}
+_CALLED = ("load", "run", "check")
 
 
 def __getattr__(name: str) -> object:
+    if name in _CALLED and _is_worker():
+        return lambda *arguments, **keywords: _refuse(name)
     if name in _HOMES:
         return getattr(import_module(_HOMES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -21,3 +34,17 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
+
+
+def _is_worker() -> bool:
+    """Whether this process is a worker, which imports an adapter's file as anybody would."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name == f"{__name__}.worker.__main__"
+
+
+def _refuse(name: str) -> None:
+    """A worker that checked what it imports would start workers without an end."""
+    from .mistakes import ConfigError
+
+    advice = "put that under `if __name__ == '__main__':`"
+    raise ConfigError(f"this file calls snnbench.{name} when it is imported, and workers import it; {advice}")

@@ -13,7 +13,7 @@ from ..experiment.config import Grid
 from ..experiment.setting import Option, Setting
 from ..experiment.values import parse_neuron_text
 from ..mistakes import ConfigError
-from ..runner.planning import Where
+from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
 from .console import messages
 
@@ -43,9 +43,9 @@ ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as pr
 
 
 def tell_left_out(names: list[str]) -> None:
-    """Say which adapters `all` does not mean here: nothing goes missing silently."""
-    if names:
-        messages().print(f"not installed, so left out: {', '.join(names)} (snnbench adapters says why)", soft_wrap=True)
+    """Say which adapters `all` does not mean here."""
+    for sentence in left_out_in_words(names):
+        messages().print(sentence, soft_wrap=True)
 
 
 def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:

@@ -5,12 +5,11 @@ from typing import Annotated
 import typer
 
 from ..experiment.setting import parse_setting
-from ..runner.execute import execute
 from ..runner.planning import load_plan
+from ..runner.progress import execute_shown
 from . import exit_codes
 from .console import messages, say
 from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
-from .progress import Progress
 from .results import print_results
 
 
@@ -29,16 +28,8 @@ def run(
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
-    folder, measure = plan.folder(out), plan.experiment.measure
-    folder.make()
-    try:
-        with Progress(len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
-            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
-    except OSError:
-        messages().print("What was finished is kept; the same command goes on from there.")
-        raise
-    for sentence in [*changed, *results.unreadable]:
-        say(sentence)
+    folder = plan.folder(out)
+    results, interrupted = execute_shown(plan, folder, fresh, messages())
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if plan.holds(row.first)]
     print_results(results.table.of_groups_with(asked), results, folder, as_json, interrupted=interrupted, left_out=plan.left_out)

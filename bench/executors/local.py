@@ -134,8 +134,10 @@ class LocalWorker:
         self.process.wait()
         self.alive.discard(self.process.pid)
         for _ in range(MOST_LOOKS):  # who is killed may have started somebody just before
-            # Those of workers that live are below these: who is here had a worker that has ended.
-            orphans = [child for child in psutil.Process().children() if child.pid not in self.alive | self.strangers]
+            # Those of workers that live are below these: who is here had a worker that has ended, or is of our own session,
+            # which nobody can join: another thread may start programs in a notebook.
+            children = (child for child in psutil.Process().children() if child.pid not in self.alive | self.strangers)
+            orphans = [child for child in children if session_of(child.pid) != session_of(0)]
             for orphan in orphans:
                 with suppress(psutil.Error):
                     for one in (orphan, *orphan.children(recursive=True)):
@@ -143,6 +145,14 @@ class LocalWorker:
                     orphan.wait(LONGEST_READING_S)
             if not orphans:
                 break
+
+
+def session_of(pid: int) -> int | None:
+    """The session of a process, 0: this one; None of one that is gone."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def used_bytes(pid: int) -> int:

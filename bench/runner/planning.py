@@ -136,6 +136,11 @@ def load_plan(
     return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)
 
 
+def left_out_in_words(names: list[str]) -> list[str]:
+    """A sentence on the adapters that `all` does not mean here, if there are any: nothing goes missing silently."""
+    return [f"not installed, so left out: {', '.join(names)} (snnbench adapters says why)"] if names else []
+
+
 def adapter_files(references: list[str]) -> list[str]:
     """References given on the command line, checked and with absolute paths. Raises ConfigError."""
     return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]

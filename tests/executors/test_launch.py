@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -180,3 +181,15 @@ def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
     other.end()
     assert psutil.Process(owner.running.process.pid).children()
     owner.end()
+
+
+def test_what_another_thread_starts_meanwhile_is_no_worker_s_and_stays(tmp_path):
+    """As in a notebook, whose programs are in its own session."""
+    worker = Launched("", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=END))
+    ours = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        worker.end()
+        assert ours.poll() is None
+    finally:
+        ours.communicate(b"\n")
+    assert ours.returncode == 0, "it was killed"

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import ROOT
 
-from snnbench.adapters.base.case import NATIVE
 from snnbench.experiment.config import Experiment, check_reference, load_config
-from snnbench.experiment.setting import Argument, Option, parse_setting
+from snnbench.experiment.setting import parse_setting
 from snnbench.experiment.values import parse_duration, parse_neuron, parse_size
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.mistakes import ConfigError
@@ -101,13 +100,9 @@ MISTAKES = {
 }
 
 
-def read(path, *settings):
-    return load_config(path, [*map(parse_setting, settings)])
-
-
-def message_of(path, settings=()):
+def message_of(path):
     with pytest.raises(ConfigError) as caught:
-        read(path, *settings)
+        load_config(path)
     return str(caught.value)
 
 
@@ -150,34 +145,6 @@ def test_a_folder_is_no_config(tmp_path):
     assert "cannot be read: Is a directory" in message_of(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ("grid.neurons", ["--set grid.neurons", "must look like"]),
-        ("=3", ["--set =3", "must look like"]),
-        ("name.x=3", ["--set name.x=3", "name is not a table"]),
-        ("grid.neurns=[3]", ["grid.neurns", "did you mean 'neurons'"]),
-        ("grid.neurons=three", ["grid.neurons = 'three'", "whole number"]),
-        ("measure.budget=soon", ["measure.budget = 'soon'", "'60s'"]),
-    ],
-)
-def test_a_wrong_setting_is_named(tmp_path, setting, words):
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "a"')
-    message = message_of(path, [setting])
-    assert [word for word in words if word not in message] == [], message
-
-
-def test_settings_win_over_the_file_and_need_no_quotes(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "a"\n[grid]\nneurons = [64]')
-    experiment = read(path, "grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']")
-    assert experiment.grid.neurons == [97, 31]
-    assert experiment.measure.budget == 0.25
-    assert experiment.seed == 3
-    assert experiment.grid.precision == ["bf16"]
-
-
 def test_adapters_are_found_beside_the_config(tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "mine.py").touch()
@@ -204,34 +171,6 @@ def test_values_are_read_as_the_file_that_has_them_and_stay_as_they_are(path):
     settings = [parse_setting("grid.batch=3")]
     assert load_config(values, settings) == load_config(path, settings)
     assert values == before
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ([], "config: grid.neurons = 0: must be above 0"),
-        ([Argument("grid.neurons", [31, -1], "run")], "run(neurons=-1): must be above 0"),
-        (
-            [Argument("grid.neurons", [31], "run"), Argument("grid.neurns", [31], "run")],
-            "run: grid.neurns: unknown key; did you mean 'neurons'? ([grid] has ",
-        ),
-        (
-            [Argument("grid.neurons", [31], "run"), Argument("grid.width", [3], "run")],
-            "run(width=3): means nothing for linear-lif",
-        ),
-        ([Option("grid.neurons", [-1], "--neurons")], "--neurons -1: must be above 0"),
-    ],
-)
-def test_a_mistake_in_values_or_in_what_wins_over_them_is_named(settings, message):
-    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
-        load_config({"name": "a", "grid": {"neurons": [0]}}, settings)
-
-
-def test_one_value_of_an_axis_needs_no_brackets_on_the_command_line(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "a"')
-    grid = read(path, "grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*").grid
-    assert (grid.neuron, grid.neurons, grid.framework) == ([NATIVE], [97], ["torch:*"])
 
 
 def test_defaults_are_the_design_s(tmp_path):

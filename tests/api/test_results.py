@@ -9,8 +9,8 @@ import pytest
 from support.paths import ROOT
 
 import snnbench
-from snnbench.api import TYPED, dtype_of
 from snnbench.report.metrics import METRICS
+from snnbench.report.tables.frame import TYPED, dtype_of
 
 SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/results.csv"))
 
@@ -73,7 +73,7 @@ def test_the_import_loads_nothing_and_says_what_there_is():
     code = "import sys; before = {*sys.modules}; import snnbench; print({*sys.modules} - before); print(dir(snnbench))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
     assert not any(name in out.splitlines()[0] for name in ("numpy", "pandas", "pydantic", "typer"))
-    assert all(name in out.splitlines()[1] for name in ("'load'", "'Results'", "'ConfigError'"))
+    assert all(name in out.splitlines()[1] for name in ("'load'", "'run'", "'check'", "'Results'", "'Verdict'", "'ConfigError'"))
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         _ = snnbench.lod
 

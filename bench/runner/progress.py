@@ -1,7 +1,8 @@
-"""What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere. On stderr."""
+"""What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere."""
 
 import time
 
+from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -10,17 +11,19 @@ from snnbench.adapters.base.case import full_name
 
 from .. import units
 from ..records.rows import Row
-from ..runner.execute import Finished
-from ..texts import brief
-from .console import messages
+from ..records.store import ResultFolder
+from ..report.files import Results
+from ..texts import SHOWN, brief, clean, cut
+from .execute import Finished, execute
+from .planning import Plan
 
 
 class Progress:
     """Redraws only between cases: a refreshing display would compute on the cores that are being measured. `total`: the cases of
     all blocks, `guess`: the seconds that one takes."""
 
-    def __init__(self, total: int, guess: float):
-        self.console, self.total, self.guess = messages(), total, guess
+    def __init__(self, console: Console, total: int, guess: float):
+        self.console, self.total, self.guess = console, total, guess
         self.spent, self.measured, self.told = 0.0, 0, set[str]()
         columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
         self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
@@ -76,3 +79,19 @@ def ending_of(finished: Finished) -> str:
     outcome = record.status + (f", step {units.seconds(step)}" if step else "")
     reason = f": {record.reason}" if record.reason else ""
     return f"{what}: {'kept, ' if finished.resumed else ''}{outcome}{reason}"
+
+
+def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> tuple[Results, bool]:
+    """Run a plan into a folder, which is made if need be, and show on `console` what happens; see `execute`. Returns everything
+    that the folder holds then, and whether the run was interrupted."""
+    folder.make()
+    measure = plan.experiment.measure
+    try:
+        with Progress(console, len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
+            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
+    except OSError:
+        console.print("What was finished is kept; the same command goes on from there.")
+        raise
+    for sentence in [*changed, *results.unreadable]:
+        console.print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
+    return results, interrupted

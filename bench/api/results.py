@@ -8,35 +8,19 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
-from .mistakes import ConfigError
-from .records.rows import Row
-from .records.store import ResultFolder
-from .report.coverage import reason_of
-from .report.files import results_of
-from .report.metric import SUMMARY, Metric
-from .report.metrics import METRICS
+from .. import __version__
+from ..mistakes import ConfigError
+from ..records.rows import Row
+from ..records.store import ResultFolder
+from ..report.coverage import reason_of
+from ..report.files import Results as Read
+from ..report.files import results_of
+from ..report.metric import SUMMARY, Metric
+from ..report.table import Table
+from ..report.tables.frame import frame_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
-"""By unit; other units are float64."""
-CATEGORIES = (
-    *("framework", "construction", "mode", "variant", "device", "workload", "neuron", "precision", "input"),
-    *("loss", "optimizer", "status", "proof", "machine"),
-)
-OTHERS = {
-    "category": CATEGORIES,
-    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "proved", "ranked"),
-    "Int64": ("neuron_max_spikes", "graph_breaks", "recompiles", "threads", "slots", "schema", "learning_steps"),
-    "float64": (
-        *("p_holm", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
-        *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
-    ),
-}
-"""Columns without a unit that are no plain texts."""
-TYPED = {name: dtype for dtype, names in OTHERS.items() for name in names}
 
 
 def load(*folders: str | Path) -> Results:
@@ -55,19 +39,21 @@ def load(*folders: str | Path) -> Results:
     stores = [ResultFolder(Path(folder)) for folder in folders]
     for store in stores:
         store.must_exist()
-    return Results(stores)
+    read = results_of(stores)
+    return Results(read, read.table)
 
 
 class Results:
-    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables."""
+    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables. `read` is what
+    lies in the folders, `table` what is meant of it."""
 
-    def __init__(self, folders: list[ResultFolder]) -> None:
-        self._read = results_of(folders)
+    def __init__(self, read: Read, table: Table) -> None:
+        self._read, self._table = read, table
 
     @property
     def rows(self) -> list[Row]:
         """One for each case: its records, statistics and rank."""
-        return self._read.rows
+        return self._table.rows
 
     @property
     def unreadable(self) -> list[str]:
@@ -91,23 +77,8 @@ class Results:
         NaN, Int64, boolean, string and category with NA where nothing is known. `attrs` has `units` by column, `machines`,
         `unreadable`, `missing` and `snnbench`, the version that read them. Raises ModuleNotFoundError without pandas: pip
         install 'snnbench[pandas]'."""
-        try:
-            import pandas
-        except ModuleNotFoundError as error:
-            if error.name != "pandas":
-                raise
-            raise ModuleNotFoundError("frames need pandas: pip install 'snnbench[pandas]'", name="pandas") from None
-        entries = self._read.table.entries
-        values = {metric.name: [entry.values[metric.name] for entry in entries] for metric in METRICS}
-        columns = {metric.name: pandas.Series(values[metric.name], dtype="object").astype(dtype_of(metric)) for metric in METRICS}
-        frame = pandas.DataFrame(columns)
-        frame.attrs = {
-            "units": {metric.name: metric.unit for metric in METRICS if metric.unit},
-            "machines": sorted({str(name) for name in frame["machine"].dropna()}),
-            "unreadable": list(self.unreadable),
-            "missing": list(self.missing),
-            "snnbench": __version__,
-        }
+        frame = frame_of(self._table)
+        frame.attrs |= {"unreadable": list(self.unreadable), "missing": list(self.missing), "snnbench": __version__}
         return frame
 
     def fastest(self) -> DataFrame:
@@ -116,7 +87,7 @@ class Results:
         return frame[(frame["rank_low"] == 1).fillna(False).astype(bool)]
 
     def _repr_html_(self) -> str:
-        table = self._read.table
+        table = self._table
         shown = table.shown_in(SUMMARY)
         parts = [f"<p>{len(self)} cases</p>", *(f"<p>{escape(told)}</p>" for told in self.unreadable)]
         for title, group in table.comparison_groups():
@@ -125,11 +96,6 @@ class Results:
             cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
             parts.append(f"<h4>{escape(title)}</h4><table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>")
         return "\n".join(parts)
-
-
-def dtype_of(metric: Metric) -> str:
-    """The type of a metric's column in `Results.frame`."""
-    return TYPED.get(metric.name) or DTYPES.get(metric.unit, "float64")
 
 
 def _cell(metric: Metric, entry: Any) -> str:

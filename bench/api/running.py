@@ -1,0 +1,64 @@
+"""`snnbench.run`: what the verb `run` does, in Python."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..experiment.setting import Argument
+from ..mistakes import ConfigError, nearest
+from ..runner.planning import Where, left_out_in_words, load_plan
+from ..runner.progress import execute_shown
+from .references import reference_of
+from .results import Results
+
+
+def run(
+    config: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    only: str = "",
+    fresh: bool = False,
+    adapters: Sequence[str | type] = (),
+    executor: str = "local",
+    shard: str = "1/1",
+    beside: str = "",
+    **grid: Any,
+) -> Results:
+    """Prove and measure every case of an experiment, and return what came out, as `load` does. The same call goes on where an
+    interrupted one was, and measures nothing again that is done.
+
+    `config` is a TOML file or its values as a dict; further keywords replace axes of its grid. Records, results.csv and
+    report.html are in `out`, by default results/local/NAME. `adapters` are further ones, as classes or as `file.py:Class`;
+    the others are the options of `snnbench run`. What happens meanwhile is told on stderr. A case that fails is a row with its
+    status. Raises ConfigError for a mistake, in one sentence.
+
+    Example:
+
+        import snnbench
+
+        experiment = {"name": "mine", "grid": {"framework": ["torch", "norse"], "neurons": [256]}, "measure": {"passes": 3}}
+        results = snnbench.run(experiment, neuron=["soft", "hard"])
+        results.fastest()[["neuron", "variant", "step_s"]]
+    """
+    if not isinstance(config, str | Path | Mapping):
+        raise ConfigError(f"run(): config is of type {type(config).__name__}: must be a TOML file, or its values as a dict")
+    if executor not in [*Where]:
+        raise ConfigError(f"run(executor={executor!r}): must be one of {', '.join(Where)}{nearest(executor, Where)}")
+    settings = [Argument(f"grid.{axis}", values_of(value), "run") for axis, value in grid.items()]
+    given = [reference_of(adapter) for adapter in adapters]
+    plan = load_plan(Path(config) if isinstance(config, str) else config, settings, only, given, Where(executor), shard, beside)
+    console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
+    for sentence in left_out_in_words(plan.left_out):
+        console.print(sentence, soft_wrap=True, markup=False)
+    results, interrupted = execute_shown(plan, plan.folder(Path(out) if out else None), fresh, console)
+    if interrupted:
+        raise KeyboardInterrupt("what is finished is kept, and the same call goes on from there")
+    return Results(results, results.table.of_groups_with({planned.id for planned in plan.mine}))
+
+
+def values_of(value: Any) -> Any:
+    """The values of an axis, of which one needs no list."""
+    return list(value) if isinstance(value, list | tuple | range) else [value]

@@ -1,0 +1,74 @@
+"""The table of results.csv as a pandas DataFrame with declared types, and as a Parquet file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from ...mistakes import ConfigError
+from ..metric import Metric
+from ..metrics import METRICS
+from ..table import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
+"""By unit; other units are float64."""
+CATEGORIES = (
+    *("framework", "construction", "mode", "variant", "device", "workload", "neuron", "precision", "input"),
+    *("loss", "optimizer", "status", "proof", "machine"),
+)
+OTHERS = {
+    "category": CATEGORIES,
+    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "proved", "ranked"),
+    "Int64": ("neuron_max_spikes", "graph_breaks", "recompiles", "threads", "slots", "schema", "learning_steps"),
+    "float64": (
+        *("p_holm", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
+        *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
+    ),
+}
+"""Columns without a unit that are no plain texts."""
+TYPED = {name: dtype for dtype, names in OTHERS.items() for name in names}
+
+
+def dtype_of(metric: Metric) -> str:
+    """The type of a metric's column."""
+    return TYPED.get(metric.name) or DTYPES.get(metric.unit, "float64")
+
+
+def frame_of(table: Table) -> DataFrame:
+    """A line for each case, with the columns of results.csv: float64 with NaN, Int64, boolean, string and category with NA where
+    nothing is known. `attrs` has `units` by column, and `machines`. Raises ModuleNotFoundError without pandas."""
+    pandas = _imported("pandas", "frames need pandas: pip install 'snnbench[pandas]'")
+    values = {metric.name: [entry.values[metric.name] for entry in table.entries] for metric in METRICS}
+    columns = {metric.name: pandas.Series(values[metric.name], dtype="object").astype(dtype_of(metric)) for metric in METRICS}
+    frame = pandas.DataFrame(columns)
+    frame.attrs = {
+        "units": {metric.name: metric.unit for metric in METRICS if metric.unit},
+        "machines": sorted({str(name) for name in frame["machine"].dropna()}),
+    }
+    return frame
+
+
+def parquet_bytes(table: Table) -> bytes:
+    """The file results.parquet. pandas reads the types of `frame_of` back; other readers find 64-bit numbers, booleans, texts and
+    dictionaries of texts. Raises ConfigError without pandas or pyarrow."""
+    try:
+        for name in ("pandas", "pyarrow"):
+            _imported(name, f"Parquet files need {name}: pip install 'snnbench[parquet]'")
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None
+    stream = BytesIO()
+    frame_of(table).to_parquet(stream, engine="pyarrow", index=False)
+    return stream.getvalue()
+
+
+def _imported(name: str, advice: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(advice, name=name) from None
