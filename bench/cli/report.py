@@ -17,6 +17,7 @@ from ..report.figures import NAMES, read_published
 from ..report.files import Results, read_results, write_plots, write_report
 from ..report.plots import DRAWING, Choice
 from ..report.tables.csv import csv_text
+from ..report.tables.frame import parquet_bytes
 from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
@@ -43,6 +44,7 @@ def report(
     folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
     out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")] = None,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")] = False,
     plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
     figure: Annotated[list[str], typer.Option("--figure", help=f"Of the plots only these: {', '.join(NAMES)}.")] = [],
     phase: Annotated[list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")] = [],
@@ -63,8 +65,9 @@ def report(
         raise ConfigError(f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs")
     choice = _choice(figure, phase, plot_format)
     plots = plots or choice != Choice()
-    if plots and format is not Format.TABLE:
-        raise ConfigError(f"report --format {format}: writes no files, and so no plots; leave one of the two out")
+    if (plots or parquet) and format is not Format.TABLE:
+        what = "plots" if plots else "results.parquet"
+        raise ConfigError(f"report --format {format}: writes no files, and so no {what}; leave one of the two out")
     for folder in folders:
         ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)
@@ -85,9 +88,13 @@ def report(
         target, console = ResultFolder(out or folders[0]), output()
         target.make()
         with target.writing():
+            if parquet:
+                target.write(target.parquet, parquet_bytes(results.table))
             write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
             print_tables(results.table, console)
             console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
+            if parquet:
+                console.print(f"[bold]table[/] {target.parquet}", highlight=False, soft_wrap=True)
             if plots:
                 count = counted(_write_plots(write_plots(target, results, theirs, choice)), "file")
                 console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)

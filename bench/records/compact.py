@@ -91,7 +91,18 @@ class Shelf:
         values = vars(record)
         for name in ("case", "adapter", "environment", "machine", "measure", "warnings"):
             values[name] = self._one(values[name])
-        for name in ("snnbench", "set", "live_set", "done_key", "started_at", "case_id", "status", "reason", "memory_meaning"):
+        for name in (
+            "snnbench",
+            "git_commit",
+            "set",
+            "live_set",
+            "done_key",
+            "started_at",
+            "case_id",
+            "status",
+            "reason",
+            "memory_meaning",
+        ):
             values[name] = self._texts.setdefault(values[name], values[name])
         values["parts"] = {sys.intern(name): self._part(name, part, record.block) for name, part in record.parts.items()}
         for part in record.parts.values():

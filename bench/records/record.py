@@ -17,6 +17,7 @@ from ..status import worst
 from ..texts import clean
 
 SCHEMA: Literal[2] = 2
+COMMIT = r"^[0-9a-f]{40,64}(-dirty)?$"
 NAMES = ("framework", "construction", "mode", "workload")
 
 
@@ -97,13 +98,14 @@ class Record(_Strict):
     """The outcome of one case in one block, part by part, or the reason why there is none. SI units; unknown is null.
 
     A block is one set of fresh processes. `live_set` names those that were alive together: of these, the slots of one pass were
-    measured within the same second or so. `set` names the result folder, for which blocks are numbered. `traceback` begins at the
-    first line of the adapter's own file. A record is refused if its parts contradict it, or if `case_id` is not that of its
-    case.
+    measured within the same second or so. `set` names the result folder, for which blocks are numbered. `git_commit` is that of
+    snnbench's own checkout, if it ran from one. `traceback` begins at the first line of the adapter's own file. A record is
+    refused if its parts contradict it, or if `case_id` is not that of its case.
     """
 
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
     snnbench: schema.Label
+    git_commit: Annotated[str | None, Field(pattern=COMMIT, exclude_if=lambda value: value is None)] = None
     case_id: schema.CaseId
     case: Annotated[dict[str, Any], AfterValidator(_is_a_case)]
     set: schema.SetName

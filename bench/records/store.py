@@ -22,7 +22,8 @@ ENVIRONMENT = TypeAdapter(Environment)
 PLANNED = TypeAdapter(dict[CaseId, Text])
 ANYTHING = TypeAdapter[Any](Any)
 
-MARK = "Results of snnbench: records/, problems/, plots/, results.csv, report.html and *.json are its own, and may be replaced.\n"
+MARK = "Results of snnbench: records/, problems/, plots/, results.*, report.html and *.json are its own, and may be replaced.\n"
+EARLIER_MARK = MARK.replace("results.*", "results.csv")
 MOST_DETAILED = 1000
 """Records of which every call is kept in memory, about: where there are more, those of every so manieth case."""
 
@@ -42,6 +43,7 @@ class ResultFolder:
         self.path, self.marker = path, path / ".snnbench"
         self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
         self.table, self.page, self.plots = path / "results.csv", path / "report.html", path / "plots"
+        self.parquet = path / "results.parquet"
         self._finished: dict[Path, bytes] = {}
         self.problems = path.resolve() / "problems"  # workers are given it, whatever their current folder
         self.scratch: Path | None = None
@@ -73,7 +75,17 @@ class ResultFolder:
             raise ConfigError(f"{self}: cannot be written to; choose another --out")
         if self._is_ours():
             return
-        ours = self.records, self.experiment, self.planned, self.table, self.page, self.plots, self.problems, self.marker
+        ours = (
+            self.records,
+            self.experiment,
+            self.planned,
+            self.table,
+            self.page,
+            self.plots,
+            self.problems,
+            self.marker,
+            self.parquet,
+        )
         if theirs := [path.name for path in (*ours, *self.environments) if os.path.lexists(path)]:
             raise ConfigError(f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out")
         with self.writing():
@@ -86,7 +98,7 @@ class ResultFolder:
 
     def _is_ours(self) -> bool:
         """Whether it is marked, or holds a record: of sets made elsewhere the marker may not have come along."""
-        if self.marker.is_file() and self.marker.read_bytes() == MARK.encode():
+        if self.marker.is_file() and self.marker.read_bytes() in (MARK.encode(), EARLIER_MARK.encode()):
             return True
         return any(isinstance(_content(path), Record) for path in self.records.glob("[!.]*.json"))
 

@@ -293,5 +293,6 @@ METRICS: tuple[Metric, ...] = (
     *ORIGIN,
     *map(_case_metric, DATA_AXES),
     *DELIVERY,
+    Metric("git_commit", lambda row: row.first.git_commit),
 )
 """In the order of results.csv, which people's scripts read."""

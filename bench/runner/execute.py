@@ -26,6 +26,7 @@ from ..report.files import Results, results_of, write_report
 from ..schema import understood
 from ..texts import unplaced
 from .block import Block, Ended
+from .checkout import git_commit
 from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
@@ -96,6 +97,7 @@ class Runner:
         recordings = Shelf(Path(real) if real else None, tell)
         self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory, recordings)
         self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
+        self.commit = git_commit()
         self.failed: list[tuple[Case, str]] = []
         self.without_times: set[str] = set()
         self.ended = self.remaining = 0
@@ -194,6 +196,7 @@ class Runner:
         spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in parts)
         known = dict(
             snnbench=__version__,
+            git_commit=self.commit,
             case_id=planned.id,
             case=planned.case.as_dict(),
             set=self.set,

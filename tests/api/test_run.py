@@ -6,6 +6,7 @@ import pytest
 from support.paths import FAULTY
 
 import snnbench as own
+from snnbench.runner.checkout import git_commit
 from snnbench.runner.execute import Runner
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
@@ -35,6 +36,7 @@ def test_values_and_a_file_are_one_experiment_and_the_command_line_goes_on_from_
     again = snnbench.run(config, "--set", "grid.neurons=[61,97]")
     assert again.exit_code == 0 and again.stderr.count("kept, ok") == 2
     assert [row["case_id"] for row in again.rows] == [*results.frame["case_id"]]
+    assert {row["git_commit"] for row in again.rows} == {git_commit() or ""}
 
 
 def test_only_what_was_asked_for_is_returned_and_the_folder_keeps_the_rest(here, capsys):

@@ -11,7 +11,7 @@ from support.trees import tree
 from snnbench.files import write_atomically
 from snnbench.mistakes import ConfigError
 from snnbench.records.record import Record
-from snnbench.records.store import ResultFolder
+from snnbench.records.store import EARLIER_MARK, MARK, ResultFolder
 
 RECORD = GOLDEN / "record-2.json"
 
@@ -42,7 +42,7 @@ def test_a_users_files_stay_and_where_they_would_be_replaced_the_folder_is_refus
 OURS = ["records/a.json", "problems/a.npz", "plots/a.png", "experiment.json", "planned.json", "results.csv", "report.html"]
 
 
-@pytest.mark.parametrize("name", [*OURS, "environment-a.json", ".snnbench"])
+@pytest.mark.parametrize("name", [*OURS, "results.parquet", "environment-a.json", ".snnbench"])
 def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
@@ -50,6 +50,14 @@ def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path,
     with pytest.raises(ConfigError, match=f"has {name.split('/')[0]}, which snnbench did not write; choose another --out"):
         ResultFolder(tmp_path).make()
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("mark", [MARK, EARLIER_MARK])
+def test_a_marked_folder_is_ours(tmp_path, mark):
+    (tmp_path / ".snnbench").write_text(mark)
+    (tmp_path / "results.csv").write_text("framework")
+    ResultFolder(tmp_path).make()
+    assert (tmp_path / ".snnbench").read_text() == mark
 
 
 def test_a_folder_that_holds_a_record_is_ours_without_its_marker(tmp_path):

@@ -43,8 +43,11 @@ def frame_of(table: Table) -> DataFrame:
     nothing is known. `attrs` has `units` by column, and `machines`. Raises ModuleNotFoundError without pandas."""
     pandas = _imported("pandas", "frames need pandas: pip install 'snnbench[pandas]'")
     values = {metric.name: [entry.values[metric.name] for entry in table.entries] for metric in METRICS}
-    columns = {metric.name: pandas.Series(values[metric.name], dtype="object").astype(dtype_of(metric)) for metric in METRICS}
-    frame = pandas.DataFrame(columns)
+    typed: dict[str, Any] = {metric.name: dtype_of(metric) for metric in METRICS}
+    for name in CATEGORIES:  # which are texts even where there are none
+        known = sorted({value for value in values[name] if value is not None})
+        typed[name] = pandas.CategoricalDtype(pandas.Index(known, dtype=str))
+    frame = pandas.DataFrame({name: pandas.Series(of, dtype="object").astype(typed[name]) for name, of in values.items()})
     frame.attrs = {
         "units": {metric.name: metric.unit for metric in METRICS if metric.unit},
         "machines": sorted({str(name) for name in frame["machine"].dropna()}),
