@@ -8,7 +8,7 @@ from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
-from snnbench.adapters.base.case import PHASES, SPIKE_SHARE, WORKLOAD_AXES, Case
+from snnbench.adapters.base.case import PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
@@ -252,7 +252,10 @@ def _set_floors(group: list[Row]) -> None:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    names = ("precision", *WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
-    network = (row.case.device, row.case.workload, row.case.neuron_label, *(getattr(row.case, name) for name in names))
-    network += (row.case.firing or SPIKE_SHARE,)
-    return machine_of(row.first), network, row.standing.place if row.standing else 10**6, row.case.framework_variant
+    """fp32 first, which every framework has."""
+    case, precision = row.case, row.case.precision
+    names = (*WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
+    known = PRECISIONS.index(precision) if precision in PRECISIONS else len(PRECISIONS)
+    network = (case.device, case.workload, known, precision, case.neuron_label, *(getattr(case, name) for name in names))
+    network += (case.firing or SPIKE_SHARE,)
+    return machine_of(row.first), network, row.standing.place if row.standing else 10**6, case.framework_variant
