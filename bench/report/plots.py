@@ -66,7 +66,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     values = {
         **named("light"),
         **panel.names,
-        **{"points": panel.data(table), "columns": 2, "cell": 132, "names_width": 90},
+        **{"points": panel.data(table), "columns": 2, "cell": 132, "names_width": 90, "written": "brief"},
         **{"width": COLUMN_WIDTH, "height": panel.names.get("row", ROW) * len(variants)},
     }
     if variants and all(variant in table.variants for variant in variants):

@@ -6,7 +6,7 @@ from ... import units
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
-from .spec import APART, DASHES, Spec, calculated, coloured, dots, hint, layer, plane
+from .spec import APART, DASHES, LEGENDED, Spec, calculated, dots, hint, layer, plane
 
 TEXT = (
     "The loss of real training steps on a synthetic task, from the same parameters and on the same batches. Rounding turns a "
@@ -60,12 +60,11 @@ def _rightness(entries: list[Entry]) -> list[str]:
 def _spec() -> Spec:
     x = {"field": "step", "type": "quantitative", "axis": {"title": "training step", "tickCount": 6, **APART}}
     y = {"field": "loss", "type": "quantitative", "scale": {"zero": True}, "axis": {"title": "loss", "tickCount": 5}}
-    looks = coloured("$variants")
     transform = calculated(said="format(datum.loss, '.4~g')", right="format(datum.accuracy, '.0%')")
     tooltip = hint(framework="variant", step="step", loss="said", right_afterwards="right")
     place = {"x": x, "y": y}
     layers = [
-        layer("line", {**place, "color": looks["color"], **DASHES}, strokeWidth=1.5),
-        dots({**place, **looks, "tooltip": tooltip}, size=22),
+        layer("line", {**place, "color": LEGENDED["color"], **DASHES}, strokeWidth=1.5),
+        dots({**place, **LEGENDED, "tooltip": tooltip}, size=22),
     ]
     return plane(layers, transform)

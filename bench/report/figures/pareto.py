@@ -1,9 +1,27 @@
 """Time against memory: who is on the front, where less of one costs more of the other."""
 
+from typing import Any
+
+from ... import units
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_meaning, panel_of
-from .spec import MEBIBYTES, SECONDS, TIME, Spec, calculated, coloured, dots, hint, layer, log_axis, mebibytes, plane, text_of
+from .labels import along, column, labelled
+from .spec import (
+    COLOUR_AND_SHAPE,
+    MEBIBYTES,
+    SECONDS,
+    TIME,
+    Spec,
+    calculated,
+    dots,
+    hint,
+    layer,
+    log_axis,
+    mebibytes,
+    plane,
+    text_of,
+)
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
@@ -33,26 +51,31 @@ def epochs(table: Table) -> Figure:
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry], time: str = "") -> Panel:
-    time, column = time or f"{phase}_s", f"{phase}_peak_memory_bytes"
+    time, weight = time or f"{phase}_s", f"{phase}_peak_memory_bytes"
     least, front = float("inf"), set()
-    for entry in sorted(group, key=lambda entry: (entry.values[time], entry.values[column])):
-        if entry.values[column] < least:
-            least = entry.values[column]
+    for entry in sorted(group, key=lambda entry: (entry.values[time], entry.values[weight])):
+        if entry.values[weight] < least:
+            least = entry.values[weight]
             front.add(entry.index)
     first, *others = (entry.variant for entry in group if entry.index in front)
     notes = [] if others else [f"Nobody here is faster than {first}, and nobody leaner."]
-    points = [{"row": entry.index, "front": entry.index in front} for entry in group]
-    fields, texts = {"seconds": time, "bytes": column}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
-    return panel_of(table, where, group, fields, points, notes=notes, **texts)
+    heights = {entry.variant: entry.values[weight] / 2**20 for entry in group}
+    labels = column(heights, heights.values())
+    points: list[dict[str, Any]] = []
+    for entry in group:
+        seconds, weighs = units.seconds(entry.values[time]), units.size(entry.values[weight])
+        texts = {"brief": f"{entry.variant} · {seconds}", "text": f"{entry.variant} · {seconds} · {weighs}"}
+        points.append({"row": entry.index, "front": entry.index in front, "place": labels.places[entry.variant], **texts})
+    fields, names = {"seconds": time, "bytes": weight}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
+    return panel_of(table, where, group, fields, points, notes=notes, **names, **labels.names)
 
 
 def _spec(time: str = "time per call") -> Spec:
-    place = {
-        "x": log_axis("seconds", time, SECONDS),
-        "y": log_axis("bytes", "$meaning", MEBIBYTES, base=2, channel="y"),
-    }
+    x, y = log_axis("seconds", time, SECONDS), along("bytes", "$meaning", MEBIBYTES, base=2)
+    place = {"x": x, "y": y}
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))
     line = {"interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
     tooltip = hint(framework="variant", time="time", memory="memory")
-    layers = [layer("line", place, "datum.front", **line), dots({**place, **coloured("$variants"), "tooltip": tooltip}, size=90)]
-    return plane(layers, [*mebibytes("bytes"), *texts], height=260)
+    marks = dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=90)
+    layers = [layer("line", place, "datum.front", **line), *labelled(x, y), marks]
+    return plane(layers, [*mebibytes("bytes"), *texts], "$tall")

@@ -7,13 +7,15 @@ from ... import units
 from ...stats import crossing, power_law
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, panel_of
-from .spec import DASHES, SECONDS, TIMED, Spec, coloured, dots, hint, layer, log_axis, plane
+from .figure import Figure, Panel, by_phase, panel_of, short
+from .labels import along, column, labelled
+from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, SECONDS, TIMED, Spec, dots, hint, layer, log_axis, plane
 
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
-    "Both axes are logarithmic, so that a power law is a straight line. The exponent behind a name is that of the line fitted to "
-    "its points: where it is 1 the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. "
+    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, and its "
+    "local exponents, of the first two sizes and of the last two: where it is 1 the time doubles with the size, where it is 2 it "
+    "quadruples, near 0 the size hardly matters yet. A dot's tooltip has the exponent from the size before. "
     "Crosses mark where the lead changes clearly: where one of the two is surely faster at the size before, the other at the "
     "size behind."
 )
@@ -36,20 +38,35 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     for entry in sorted(group, key=lambda entry: entry.values[axis]):
         lines.setdefault(entry.variant, {})[entry.values[axis]] = entry
     seconds = f"{phase}_s"
-    labels = {name: _label(name, letter, {x: entry.values[seconds] for x, entry in line.items()}) for name, line in lines.items()}
-    order = sorted(lines, key=lambda name: lines[name][max(lines[name])].values[seconds])
+    ends = {name: line[max(line)].values[seconds] for name, line in lines.items()}
+    drawn = [entry.values[name] for entry in group for name in (seconds, f"{phase}_lo_s", f"{phase}_hi_s")]
+    labels = column(ends, filter(None, drawn))
+    order = sorted(lines, key=ends.__getitem__)
     crosses = _crosses(table, lines, phase, letter)
     entries = [entry for name in order for entry in lines[name].values()]
-    points = [{"row": entry.index, "label": labels[entry.variant]} for entry in entries]
+    points: list[dict[str, Any]] = []
+    for name in order:
+        slopes = _slopes({size: entry.values[seconds] for size, entry in lines[name].items()})
+        grows = {size: _exponents(letter, [slope]).strip(" ·") for size, slope in slopes.items()}
+        points += [{"row": entry.index, "grows": grows.get(size, "–")} for size, entry in lines[name].items()]
+        brief = f"{name} · {units.seconds(ends[name])}"
+        points[-1] |= {"place": labels.places[name], "brief": brief, "text": brief + _exponents(letter, [*slopes.values()])}
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    names: dict[str, Any] = {"labels": [labels[name] for name in order], "along": axis_title, "crosses": crosses}
+    names: dict[str, Any] = {"along": axis_title, "crosses": crosses, **labels.names}
     names["sizes"] = sorted({entry.values[axis] for entry in group})
     notes = [cross["said"] for cross in crosses]
     return panel_of(table, where, entries, fields, points, before=f"over {axis_title}", notes=notes, **names)
 
 
-def _label(name: str, letter: str, times: dict[int, float]) -> str:
-    return f"{name}  {letter}^{power_law(list(times), list(times.values())):z.2f}" if len(times) > 1 else name
+def _slopes(times: dict[int, float]) -> dict[int, float]:
+    """The exponent of the power law from one size to the next, by the next."""
+    return {high: short(power_law([low, high], [times[low], times[high]]), 3) for low, high in pairwise(times)}
+
+
+def _exponents(letter: str, slopes: list[float]) -> str:
+    """Local exponents in a label, the first and the last."""
+    shown = [f"{slope:z.2f}" for slope in (slopes if len(slopes) < 3 else (slopes[0], slopes[-1]))]
+    return f" · {letter}^{' → '.join(shown)}" if shown else ""
 
 
 def _crosses(table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
@@ -81,18 +98,17 @@ def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, fa
 def _spec() -> Spec:
     x = log_axis("x", "$along", "")
     x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
-    y = log_axis("seconds", "time per call", SECONDS, channel="y")
-    place, looks = {"x": x, "y": y}, coloured("$labels")
-    colour = {"color": looks["color"]}
-    tooltip = hint(framework="variant", size="x", time="time", interval="interval")
+    y = along("seconds", "time per call", SECONDS)
+    place = {"x": x, "y": y}
+    tooltip = hint(framework="variant", size="x", time="time", interval="interval", exponent_from_the_size_before="grows")
     cross: dict[str, Any] = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2}
     layers = [
-        layer("line", {**place, **colour, **DASHES}, strokeWidth=1.5),
+        layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
         layer(
-            "rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}, "isValid(datum.low)", strokeWidth=1
+            "rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **COLOUR}, "isValid(datum.low)", strokeWidth=1
         ),
-        dots({**place, **looks, "tooltip": tooltip}, size=60),
-        # With data of its own, so that it is no line of the legend.
+        *labelled(x, y),
+        dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=60),
         {"data": {"values": "$crosses"}, **layer("point", {**place, "tooltip": hint(lead="said")}, **cross)},
     ]
-    return plane(layers, TIMED)
+    return plane(layers, TIMED, "$tall")

@@ -78,18 +78,14 @@ def by_variant(field: str = "variant", **axis: Any) -> Spec:
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
 
 
-def coloured(labels: str) -> Spec:
-    """Colour and shape tell variants apart, each alone would do; `labels` are what the legend calls them."""
-    legend = {**LEGEND, "labelLimit": 190, "symbolSize": 60}
-    return _looks("label" if labels == "$labels" else "variant", labels, legend, color="$colours", shape="$shapes")
-
-
 def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
     return {
         channel: nominal(field, scale={"domain": names, "range": values}, legend=legend) for channel, values in ranges.items()
     }
 
 
+LEGENDED = _looks("variant", "$variants", {**LEGEND, "labelLimit": 190, "symbolSize": 60}, color="$colours", shape="$shapes")
+"""Colour and shape tell variants apart, each alone would do; a legend says whose they are."""
 COLOUR = _looks("variant", "$variants", None, color="$colours")
 COLOUR_AND_SHAPE = _looks("variant", "$variants", None, color="$colours", shape="$shapes")
 DASHES = _looks("variant", "$variants", None, strokeDash="$dashes")

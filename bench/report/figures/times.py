@@ -9,10 +9,10 @@ from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
 from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots
 
 TEXT = (
-    "A dot is the mean over blocks of each block's median, the line its 95 % interval in this run. To the right: how many times "
-    "the baseline's time, with an interval that is mostly narrower: what slows a whole pass cancels out. On a grey "
-    "ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the fastest "
-    "takes its place."
+    "A dot is the mean over blocks of each block's median, the line its 95 % interval in this run. To the right: the time, and "
+    "how many times the baseline's it is, with an interval that is mostly narrower: what slows a whole pass cancels out. On a "
+    "grey ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the fastest takes "
+    "its place."
 )
 
 
@@ -61,8 +61,8 @@ def _spec() -> Spec:
         *calculated(ratio="format(datum.quotient, '.2f') + '×'"),
         *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_low) ? {ratio_interval} : ''"),
         *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
-        *calculated(two_lines="[datum.ratio, datum.ratio_interval]"),
         *TIMED,
+        *calculated(one_line="datum.time + ' · ' + datum.ratio", two_lines="[datum.one_line, datum.ratio_interval]"),
     ]
     x = log_axis("seconds", "time per call", SECONDS)
     tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said", surely_slower="slower")
@@ -70,7 +70,7 @@ def _spec() -> Spec:
     layers = [
         layer("rect", ground, "datum.leading", color="$band", opacity=0.7, height={"band": 1}),
         *dots_with_intervals(x, tooltip),
-        beside("ratio", "!datum.ratio_interval"),
+        beside("one_line", "!datum.ratio_interval"),
         beside("two_lines", "datum.ratio_interval", dy=-6, lineHeight=12),
     ]
     return rows_of_dots(

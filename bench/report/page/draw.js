@@ -2,6 +2,7 @@
 // Draws the panels that match the filters, each when it comes into view, with Vega.
 
 const ROW = 30; // height of a framework's line; as in figures/spec.py
+const NARROW = 430; // plots up to this width have short labels
 const FEW = 6; // panels of a figure that are shown at first
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const more = new Set(); // figures of which all panels are shown
@@ -39,7 +40,7 @@ function valuesOf(panel, width, theme) {
   const variants = panel.names.variants || [];
   const stays = variants.map((name) => panel.names.whole || !(name in data.styles) || wanted(name));
   const names = Object.fromEntries(Object.entries(panel.names).map(([key, value]) =>
-    [key, key === "variants" || key === "labels" ? value.filter((_, index) => stays[index]) : value]));
+    [key, key === "variants" ? value.filter((_, index) => stays[index]) : value]));
   const styles = (names.variants || []).map((name) => data.styles[name]).filter(Boolean);
   return {
     ...data.themes[theme].names,
@@ -51,6 +52,7 @@ function valuesOf(panel, width, theme) {
     points: pointsOf(panel),
     columns: Math.max(1, Math.floor(width / 170)),
     cell: Math.max(88, Math.min(132, Math.floor((width - 64) / names.cells))),
+    written: width > NARROW ? "text" : "brief",
     names_width: Math.min(190, Math.round(0.33 * width)),
     width: Math.max(width - 2, 200),
     height: (names.row || ROW) * (names.variants || []).length,
@@ -59,13 +61,13 @@ function valuesOf(panel, width, theme) {
 
 /** A Vega view of a panel in `host`; `besides` goes into its specification. */
 async function embedded(host, { figure, panel }, width, theme, besides = {}) {
-  const spec = { ...substituted(figure.spec, valuesOf(panel, width, theme)), description: `${figure.title}. ${panel.title}`, ...besides };
+  const spec = { ...substituted(figure.spec, valuesOf(panel, width, theme)), ...besides };
   const options = {
     actions: false,
     renderer: "svg",
     ast: true, // expressions are interpreted: the page's policy forbids making code from text
     logLevel: 1, // errors: what Vega remarks about a specification is for its author
-    config: data.themes[theme].config,
+    config: { ...data.themes[theme].config, aria: false },
     tooltip: { theme },
   };
   return (await vegaEmbed(host, spec, options)).view;
@@ -75,6 +77,8 @@ async function draw(target) {
   seen.unobserve(target);
   target.width = target.clientWidth;
   const view = await embedded(target, target, target.width, dark.matches ? "dark" : "light");
+  // To a screen reader it is one picture: its numbers are in the table.
+  Object.assign(target, { role: "img", ariaLabel: `${target.figure.title}. ${target.panel.title}` });
   drawn.get(target)?.finalize();
   drawn.set(target, view);
   sized.observe(target);

@@ -96,7 +96,8 @@ def test_growth_is_fitted_and_the_lead_changes_where_the_lines_cross():
     for size, slow, quick in ((64, 0.002, 0.001), (256, 0.002, 0.004), (1024, 0.002, 0.016)):
         records += blocks("torch", neurons=size, step=slow) + blocks("jax", neurons=size, step=quick)
     (panel,) = [p for p in figure(table_of(records), "scaling").panels if p.where["phase"] == "step"]
-    assert panel.names["labels"] == ["torch  N^0.00", "jax  N^1.00"]
+    labels = [point["text"].split(" · ")[-1] for point in panel.points if "place" in point]
+    assert labels == ["N^0.00 → 0.00", "N^1.00 → 1.00"]
     (note,) = panel.notes
     assert note.startswith("torch overtakes jax at N ≈ 128 (") and note.endswith("between 64 and 256.")
 

@@ -1,0 +1,71 @@
+"""Direct labels: in a column beside a plot, each at the height of its point, and apart where they would overlap."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from .spec import COLOUR, COLOUR_AND_SHAPE, Spec, layer, log_axis
+
+LINE = 14
+"""Height of a label, and the least distance of two."""
+HEIGHT = 300
+"""Of a plot; more labels than fit make it higher."""
+MARGIN = 0.05
+"""Of the axis above and below what is drawn, in shares of its length."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The ends of a logarithmic y axis, the height of the plot in pixels, and the place on that axis of each label."""
+
+    domain: tuple[float, float]
+    height: int
+    places: dict[str, float]
+
+    @property
+    def names(self) -> dict[str, object]:
+        """What stands for `$domain` and `$tall` in a specification."""
+        return {"domain": list(self.domain), "tall": self.height}
+
+
+def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
+    """Places of labels for points at these `heights` of an axis that shows all of `drawn`, each as near as the others let it.
+
+    >>> column({"a": 1.0, "b": 1.0}, [1.0, 10.0]).height
+    300
+    """
+    logs = [log(value) for value in drawn]
+    low, high = min(logs), max(logs)
+    margin = MARGIN * (high - low) or 0.1
+    low, high = low - margin, high + margin
+    height = max(HEIGHT, LINE * (len(heights) + 1))
+    order = sorted(heights, key=heights.__getitem__, reverse=True)  # pixels count from the top
+    wanted = np.array([(high - log(heights[name])) / (high - low) * height for name in order])
+    steps = LINE * np.arange(len(order))
+    lowest = height - LINE / 2 - (len(order) - 1) * LINE
+    pixels = np.clip(isotonic_regression(wanted - steps).x, LINE / 2, lowest) + steps
+    places = {name: float(np.exp(high - (high - low) * pixel / height)) for name, pixel in zip(order, pixels, strict=True)}
+    return Column((float(np.exp(low)), float(np.exp(high))), height, places)
+
+
+def along(field: str, title: str, labels: str, base: int = 10) -> Spec:
+    """The y axis of a plot with labels: exactly as long as `column` has it."""
+    axis = log_axis(field, title, labels, base, domain="$domain", channel="y")
+    return {**axis, "scale": {**axis["scale"], "padding": 0}}
+
+
+def labelled(x: Spec, y: Spec) -> list[Spec]:
+    """Layers of the labels: for each point with a `place` its mark again, a line to it, and its `text`, or `brief` where there is
+    little room."""
+    at, place = "isValid(datum.place)", {**y, "field": "place"}
+    leader = {"x": x, "x2": {"value": {"expr": "width + 4"}}, "y": y, "y2": {"field": "place"}, **COLOUR}
+    mark = {"x": {"value": {"expr": "width + 10"}}, "y": place, **COLOUR_AND_SHAPE}
+    said = {"x": {"value": {"expr": "width + 18"}}, "y": place, "text": {"field": "$written", "type": "nominal"}}
+    return [
+        layer("rule", leader, at, strokeWidth=0.8, strokeDash=[1, 2], opacity=0.8),
+        layer("point", mark, at, filled=True, size=45, opacity=1),
+        layer("text", said, at, align="left", baseline="middle"),
+    ]
