@@ -41,8 +41,8 @@ def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def named(theme: str) -> dict[str, Any]:
-    """The values of `$ink`, `$palette` … in a specification."""
-    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "marks": list(SHAPES)}
+    """The values of `$ink`, `$parts` … in a specification."""
+    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "parts": [*PALETTES[theme], INKS[theme]["muted"]], "marks": list(SHAPES)}
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:

@@ -43,6 +43,15 @@ class Visit:
         """The texts in a figure's first panel."""
         return self.page.locator(f"[data-figure={figure}] .plot").first.locator("svg text").all_text_contents()
 
+    def table(self) -> dict[str, bool | int]:
+        """Whether the table is wider than its frame, and how many different heights its lines have."""
+        self.page.wait_for_selector("#cases.ready")
+        return self.page.evaluate("""() => {
+          const frame = document.getElementById("cases").parentElement;
+          const heights = [...document.querySelectorAll("#cases tbody tr")].map((row) => Math.round(row.clientHeight));
+          return { overflows: frame.scrollWidth > frame.clientWidth, heights: new Set(heights).size };
+        }""")
+
     def lines(self) -> list[str]:
         self.page.wait_for_selector("#cases.ready")
         return self.page.locator("#cases tbody tr:visible th").all_inner_texts()

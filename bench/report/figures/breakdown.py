@@ -56,7 +56,7 @@ def _spec(parts: tuple[str, ...], unit: str, words: str) -> Spec:
     axis = {"title": "seconds" if unit == "s" else "memory", "tickCount": 5, "labelExpr": words, **APART}
     encoding = {
         "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal("part", scale={"domain": list(parts), "range": "$palette"}, legend={**LEGEND, "symbolType": "square"}),
+        "color": nominal("part", scale={"domain": list(parts), "range": "$parts"}, legend={**LEGEND, "symbolType": "square"}),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", amount="words"),
     }

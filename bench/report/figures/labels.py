@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -26,7 +27,7 @@ class Column:
     places: dict[str, float]
 
     @property
-    def names(self) -> dict[str, object]:
+    def names(self) -> dict[str, Any]:
         """What stands for `$domain` and `$tall` in a specification."""
         return {"domain": list(self.domain), "tall": self.height}
 

@@ -6,7 +6,7 @@ from ... import units
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
-from .spec import APART, DASHES, LEGENDED, Spec, calculated, dots, hint, layer, plane
+from .spec import APART, LEGENDED, Spec, calculated, dots, hint, layer, plane
 
 TEXT = (
     "The loss of real training steps on a synthetic task, from the same parameters and on the same batches. Rounding turns a "
@@ -64,7 +64,7 @@ def _spec() -> Spec:
     tooltip = hint(framework="variant", step="step", loss="said", right_afterwards="right")
     place = {"x": x, "y": y}
     layers = [
-        layer("line", {**place, "color": LEGENDED["color"], **DASHES}, strokeWidth=1.5),
-        dots({**place, **LEGENDED, "tooltip": tooltip}, size=22),
+        layer("line", {**place, "color": LEGENDED["color"], "strokeDash": LEGENDED["strokeDash"]}, strokeWidth=1.5),
+        dots({**place, "color": LEGENDED["color"], "shape": LEGENDED["shape"], "tooltip": tooltip}, size=22),
     ]
     return plane(layers, transform)

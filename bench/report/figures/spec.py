@@ -84,8 +84,9 @@ def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
     }
 
 
-LEGENDED = _looks("variant", "$variants", {**LEGEND, "labelLimit": 190, "symbolSize": 60}, color="$colours", shape="$shapes")
-"""Colour and shape tell variants apart, each alone would do; a legend says whose they are."""
+NAMED = {**LEGEND, "labelLimit": 190, "symbolSize": 60}
+LEGENDED = _looks("variant", "$variants", NAMED, color="$colours", shape="$shapes", strokeDash="$dashes")
+"""Looks of a variant, for lines and dots that a legend names: all layers of a plot, or it is a conflict of legends."""
 COLOUR = _looks("variant", "$variants", None, color="$colours")
 COLOUR_AND_SHAPE = _looks("variant", "$variants", None, color="$colours", shape="$shapes")
 DASHES = _looks("variant", "$variants", None, strokeDash="$dashes")

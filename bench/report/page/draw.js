@@ -67,7 +67,7 @@ async function embedded(host, { figure, panel }, width, theme, besides = {}) {
     renderer: "svg",
     ast: true, // expressions are interpreted: the page's policy forbids making code from text
     logLevel: 1, // errors: what Vega remarks about a specification is for its author
-    config: { ...data.themes[theme].config, aria: false },
+    config: data.themes[theme].config,
     tooltip: { theme },
   };
   return (await vegaEmbed(host, spec, options)).view;
@@ -79,6 +79,7 @@ async function draw(target) {
   const view = await embedded(target, target, target.width, dark.matches ? "dark" : "light");
   // To a screen reader it is one picture: its numbers are in the table.
   Object.assign(target, { role: "img", ariaLabel: `${target.figure.title}. ${target.panel.title}` });
+  target.querySelector("svg").setAttribute("aria-hidden", "true");
   drawn.get(target)?.finalize();
   drawn.set(target, view);
   sized.observe(target);

@@ -17,9 +17,11 @@ from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
 from ..table import Table
 from ..theme import config, named, styles
+from .answer import answer
 from .provenance import provenance, rejected
 from .reproduce import ResultSet
-from .trust import header, trust
+from .still import stills
+from .trust import caveats, header, trust
 from .vega import vega_script
 
 HERE = Path(__file__).parent
@@ -45,6 +47,7 @@ def html_text(
     beside the measured ones."""
     rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
+    trusted = trust(table, unreadable, missing)
     columns = [metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes]
     columns = [metric for metric in columns if not metric.rare or any(map(metric.text, table.entries))]
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
@@ -71,7 +74,10 @@ def html_text(
             },
         },
         header=header(table),
-        trust=trust(table, unreadable, missing),
+        answer=answer(table),
+        trust=trusted,
+        caveats=caveats(table, trusted),
+        stills={figure.id: stills(table, figure) for figure in figures if figure.id == "winners"},
         sets=sets,
         fixed=conditions.fixed,
         coverage=coverage(rows, conditions),

@@ -42,21 +42,23 @@ def _count(number: int, noun: str) -> str:
 
 
 def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> list[dict[str, Any]]:
-    """Sentences, each `good`, a `note` or a reason to `doubt`, with the names of the rows that it is about."""
+    """Sentences, each `good`, a `note` or a reason to `doubt`, with the names of the rows that it is about; of a doubt `brief` is
+    the short form."""
     rows, conditions = table.rows, table.conditions
     ranked_entries = [entry for entry in table.entries if entry.row.rankable]
     ranked = [entry.row for entry in ranked_entries]
     names = conditions.name
     sentences: list[dict[str, Any]] = []
 
-    def say(kind: str, text: str, items: Iterable[str] = ()) -> None:
-        sentences.append({"kind": kind, "text": text, "rows": list(items)})
+    def say(kind: str, text: str, items: Iterable[str] = (), brief: str = "") -> None:
+        sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
     proof = (
         "Every ranked row was first proved to compute the same network as the float64 oracle: decisions and gradients agree "
         "within the limits of its precision."
     )
-    say("good" if ranked else "doubt", f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip())
+    text = f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip()
+    say("good" if ranked else "doubt", text, brief="nothing is ranked")
     if natives := [row for row in rows if row.sound and row.case.native]:
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
         text = f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
@@ -64,7 +66,8 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     reasons = {"check_failed": "because the proof failed", "implausible": "as faster than the hardware allows"}
     for status in REFUSED:
         if refused := [row for row in rows if row.status == status]:
-            say("doubt", f"{_count(len(refused), 'case')} refused {reasons[status]} ({status}).", map(names, refused))
+            text = f"{_count(len(refused), 'case')} refused {reasons[status]} ({status})."
+            say("doubt", text, map(names, refused), f"{len(refused)} {status}")
     if ranked and not any(row.status in REFUSED for row in rows):
         say("good", "Nothing was refused: no proof failed, and no time is implausibly far below the hardware's floor.")
     flags: dict[str, list[Row]] = defaultdict(list)
@@ -75,7 +78,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         word, meaning = FLAGS[flag]
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) > len(ranked) / 2 else "note"
-        say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members))
+        say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
     if ranked and not flags:
         say("good", "No ranked row is flagged as unstable.")
     for sentence in _blocks(ranked_entries, names):
@@ -89,14 +92,24 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     if overhead := _overhead(rows):
         say(*overhead)
     if unreadable:
-        say("doubt", f"Left out: {_count(len(unreadable), 'file')} that could not be read.", unreadable)
+        text = f"Left out: {_count(len(unreadable), 'file')} that could not be read."
+        say("doubt", text, unreadable, "files that could not be read")
     if missing:
         why = "the run was interrupted, or a part of it is elsewhere"
-        say("doubt", f"Missing: {_count(len(missing), 'planned case')} without a record: {why}.", missing)
+        text = f"Missing: {_count(len(missing), 'planned case')} without a record: {why}."
+        say("doubt", text, missing, "cases without a record")
     return sentences
 
 
-def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[str, str, list[str]]]:
+def caveats(table: Table, sentences: Sequence[dict[str, Any]]) -> str:
+    """All reasons to doubt in one line."""
+    ranked = sum(row.rankable for row in table.rows)
+    doubts = [sentence["brief"] for sentence in sentences if sentence["kind"] == "doubt"]
+    why = f"{_count(len(doubts), 'reason')} to doubt: {', '.join(doubts)}" if doubts else "no reason to doubt was found"
+    return f"{ranked} of {_count(len(table.rows), 'case')} ranked, each proved first; {why}"
+
+
+def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:
     """In how many blocks and passes the ranked rows were timed, how far apart, and how many of their slots were disturbed."""
     if not ranked:
         return
@@ -107,10 +120,11 @@ def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[s
             "doubt",
             "One block only: how much one process, or one minute, differs from the next is unknown. No rank is decided.",
             [],
+            "one block only",
         )
     else:
         text = f"{' or '.join(map(str, counts))} blocks for each ranked row, each of fresh processes"
-        yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}.", []
+        yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}."
     apart = [row for row in rows if any(record.live_set is None for record in row.records)]
     if apart:
         text = "timed one after the other, not in turns: minutes between two cases are a part of their ratio"
@@ -118,24 +132,26 @@ def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[s
             "doubt" if len(apart) > len(rows) / 2 else "note",
             f"{_count(len(apart), 'ranked row')} {text}.",
             [*map(name, apart)],
+            "timed one after the other",
         )
     else:
-        yield "good", "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out.", []
+        yield "good", "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out."
     slots = sum(entry.values["slots"] for entry in ranked)
     disturbed = sum(round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked)
     if disturbed:
         text = f"{disturbed} of {_count(slots, 'slot')} of the step were disturbed, by other programs or a slowed device"
-        yield "note", f"{text}; they do not count.", []
+        yield "note", f"{text}; they do not count."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
         yield (
             "doubt",
             f"{_count(len(undecided), 'row')} in groups without a decided rank ({'; '.join(notes)}).",
             [*map(name, undecided)],
+            "ranks that are not decided",
         )
 
 
-def _overhead(rows: list[Row]) -> tuple[str, str] | None:
+def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
     records = [record for row in rows for record in row.records]
     spent = [record.overhead_s for record in records if record.overhead_s is not None]
     empty = [null_s for record in records if (null_s := record.monitor.get("null_s")) is not None]
@@ -148,4 +164,4 @@ def _overhead(rows: list[Row]) -> tuple[str, str] | None:
         )
     if empty:
         parts.append(f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either.")
-    return ("note" if promise_held else "doubt", " ".join(parts)) if parts else None
+    return ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself") if parts else None

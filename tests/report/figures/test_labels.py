@@ -1,5 +1,6 @@
 """Direct labels: each as near to its point as the others let it, none on another, all of them inside the plot."""
 
+from itertools import pairwise
 from math import exp, log
 
 import pytest
@@ -19,7 +20,7 @@ def pixels(labels) -> list[float]:
 def test_labels_never_overlap_nor_leave_the_plot(heights):
     labels = column({str(number): height for number, height in enumerate(heights)}, heights)
     at = pixels(labels)
-    assert all(after - before > LINE - 1e-6 for before, after in zip(at, at[1:], strict=False))
+    assert all(after - before > LINE - 1e-6 for before, after in pairwise(at))
     assert at[0] >= LINE / 2 - 1e-6 and at[-1] <= labels.height - LINE / 2 + 1e-6
     assert labels.height >= HEIGHT and labels.domain[0] < min(heights) and labels.domain[1] > max(heights)
     order = sorted(labels.places, key=labels.places.__getitem__)

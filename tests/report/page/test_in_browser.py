@@ -2,93 +2,24 @@
 
 import csv
 import io
-import os
-import shutil
 from pathlib import Path
 from time import perf_counter
 
 import pytest
-from support.paths import ROOT
-from support.synthetic import HOSTILE, blocks, many, record, table_of
-from support.visit import Visit
 
-from snnbench.report.figures import read_published
-from snnbench.report.files import read_results
-from snnbench.report.page.page import html_text
+from snnbench import units
 from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LOOK = (Path(__file__).parent / "look_at_page.js").read_text()
 """Says in sentences what is wrong with a page as it is shown."""
-
-if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
-    pytest.skip("there is no chromium here (apt-get install chromium): the report is not looked at", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory, examples):
-    """Paths of reports by name, each made when it is first asked for."""
-    folder = tmp_path_factory.mktemp("pages")
-
-    def published():
-        ours = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
-        return html_text(table_of(ours), "published", theirs=read_published(ROOT / "results" / "published" / "published.csv"))
-
-    def quickstart():
-        results = read_results([ROOT / "results" / "quickstart"])
-        return html_text(results.table, "quickstart", sets=results.sets)
-
-    def hostile():
-        refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
-        return html_text(table_of([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
-
-    makers = {
-        "quickstart": quickstart,
-        "published": published,
-        "hostile": hostile,
-        "example": lambda: html_text(examples, "example"),
-        "many": lambda: html_text(table_of(many()), "many"),
-    }
-
-    def path(name: str) -> str:
-        target = folder / f"{name}.html"
-        if not target.exists():
-            target.write_text(makers[name](), encoding="utf-8")
-        return target.as_uri()
-
-    return path
-
-
-@pytest.fixture
-def visit(browser, pages):
-    opened = []
-
-    def start(name: str, **how) -> Visit:
-        opened.append(Visit(browser, pages(name), **how))
-        return opened[-1]
-
-    yield start
-    for one in opened:
-        one.page.close()
-
 
 LOOKS = [
     *[("quickstart", width, ("light", "dark")) for width in (1400, 390)],
     ("example", 1400, ("light",)),
     ("example", 390, ("dark",)),
     ("published", 390, ("light",)),
+    ("training", 1400, ("light",)),
 ]
 
 
@@ -101,9 +32,34 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, schemes):
         seen.draw()
         assert seen.page.locator(".plot").count() > 5
         assert seen.page.evaluate(LOOK, [width, scheme]) == []
-    if width == 1400:
-        assert seen.page.evaluate("document.getElementById('cases').parentElement.scrollWidth <= 1400"), "the table is whole"
     assert seen.heard == []
+
+
+@pytest.mark.parametrize("name", ["quickstart", "example"])
+def test_the_table_has_one_line_for_a_case_and_fits_a_wide_window(visit, name):
+    seen = visit(name)
+    for view in ("times", "memory", "start", "proof"):
+        seen.page.locator(f"[data-view={view}]").click()
+        assert seen.table() == {"overflows": False, "heights": 1}, view
+
+
+def test_the_table_scrolls_in_a_narrow_window_and_the_page_does_not(visit):
+    seen = visit("quickstart", width=390)
+    assert seen.table()["overflows"] and seen.page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_the_answer_is_on_the_first_screen_and_caveats_unfold(visit):
+    seen = visit("example")
+    answer, caveats = seen.page.locator(".answer .first"), seen.page.locator(".trust > summary")
+    assert "fp32: norse:compile is fastest at a step in all 12 conditions" in answer.inner_text() and seen.titles("winners")[
+        0
+    ].endswith("fp32 · step")
+    seen.draw("winners")
+    where = seen.page.locator("[data-figure=winners] svg").first.bounding_box()
+    assert where["y"] + where["height"] < 900
+    assert caveats.bounding_box()["height"] < 50 and not seen.page.locator(".trust li").first.is_visible()
+    caveats.click()
+    assert seen.page.locator(".trust li").first.is_visible()
 
 
 def test_hostile_names_do_nothing_but_stand_there(visit):
@@ -180,7 +136,8 @@ def test_phase_baseline_and_case(visit, examples):
     words = seen.words("times")
     base = next(row for row in examples.rows if row.case.framework_variant == "torch").estimates["forward"].seconds
     fused = next(row for row in examples.rows if row.case.framework_variant == "fused").estimates["forward"].seconds
-    assert "1.00×" in words and f"{fused / base:.2f}×" in words
+    ratios = {word.rpartition(" · ")[2] for word in words}
+    assert {"1.00×", f"{fused / base:.2f}×"} <= ratios and f"{units.seconds(base)} · 1.00×" in words
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
     case.select_option(index=5)

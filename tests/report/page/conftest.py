@@ -1,0 +1,76 @@
+"""A browser, and the reports that tests open in it."""
+
+import os
+import shutil
+
+import pytest
+from support.paths import ROOT
+from support.synthetic import HOSTILE, blocks, many, record, table_of
+from support.visit import Visit
+
+from snnbench.report.figures import read_published
+from snnbench.report.files import read_results
+from snnbench.report.page.page import html_text
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
+        pytest.skip("there is no chromium here (apt-get install chromium): the report is not looked at")
+    assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory, examples):
+    """Paths of reports by name, each made when it is first asked for."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def published():
+        ours = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
+        return html_text(table_of(ours), "published", theirs=read_published(ROOT / "results" / "published" / "published.csv"))
+
+    def committed(name):
+        results = read_results([ROOT / "results" / name])
+        return html_text(results.table, name, sets=results.sets)
+
+    def hostile():
+        refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
+        return html_text(table_of([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
+
+    makers = {
+        "quickstart": lambda: committed("quickstart"),
+        "training": lambda: committed("training"),
+        "published": published,
+        "hostile": hostile,
+        "example": lambda: html_text(examples, "example"),
+        "many": lambda: html_text(table_of(many()), "many"),
+    }
+
+    def path(name: str) -> str:
+        target = folder / f"{name}.html"
+        if not target.exists():
+            target.write_text(makers[name](), encoding="utf-8")
+        return target.as_uri()
+
+    return path
+
+
+@pytest.fixture
+def visit(browser, pages):
+    opened = []
+
+    def start(name: str, **how) -> Visit:
+        opened.append(Visit(browser, pages(name), **how))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.page.close()
