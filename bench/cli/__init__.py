@@ -73,8 +73,9 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
     from ..texts import SHOWN, clean, cut
 
     try:
-        from .app import app
+        from .app import app, load_verb
 
+        load_verb(sys.argv[1:] if arguments is None else arguments)
         imported()
         try:
             app(arguments, prog_name="snnbench")

@@ -1,20 +1,76 @@
-"""Collects the verbs into one command."""
+"""Collects the verbs into one command. A verb is imported when it is called, none of them for the overview."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
 from .. import __version__
 from ..texts import SHOWN, clean, cut
-from . import adapters, check, compare, data, doctor, env, exit_codes, init, merge, plan, profile, report, run
+from . import exit_codes
 from .console import say
+
+VERBS = {
+    "run": "Prove and measure every case of an experiment. Run it again to resume: what is done stays done.",
+    "plan": "List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing.",
+    "check": "Prove that frameworks compute the same network as the float64 oracle, without timing anything.",
+    "profile": "Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.",
+    "adapters": "List the adapters in one line each: version, how many constructions and modes, or why it is not here.",
+    "doctor": "Show the machine, its devices, its load, and with --calibrate the measured ceilings.",
+    "report": "Print the tables of one or more result folders; as a table, write results.csv and report.html anew.",
+    "merge": "Put the records of several result folders into one, and report on them.",
+    "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",
+    "init": "Write a commented config to start from.",
+    "env": "Environments of frameworks: the standard one, and of those that cannot live beside the others.",
+    "data": "Files of events: what data loading is measured on.",
+}
+"""What the overview says of each verb: the beginning of its own help. Each is the function or group of its name in its module."""
+
+
+def load_verb(arguments: Sequence[str]) -> None:
+    """Import the verb that a command line calls, if it calls one."""
+    if name := next((word for word in arguments if word in VERBS), None):
+        _verb(name)
+
+
+@cache
+def _verb(name: str) -> Any:
+    found = getattr(import_module(f".{name}", __package__), name)
+    if isinstance(found, typer.Typer):
+        group = get_group(found)
+        group.name = name
+        return group
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return get_command(alone)
 
 
 class _Group(TyperGroup):
-    """What the parser says of mistakes is harmless and short, as what we say. Ctrl-C is told."""
+    """Verbs are there when they are called. What the parser says of mistakes is harmless and short, as what we say. Ctrl-C is
+    told."""
+
+    overview = False
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.commands = dict.fromkeys(VERBS)  # type: ignore[assignment]  # whose names typer suggests for a mistyped one
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        return TyperCommand(cmd_name, help=VERBS[cmd_name]) if self.overview else _verb(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.overview = True
+        super().format_help(ctx, formatter)
 
     def make_context(self, *arguments: Any, **values: Any) -> Any:
         with _short():
@@ -61,13 +117,3 @@ def options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Proved, then measured."""
-
-
-VERBS = (
-    *(run.run, plan.plan, check.check, profile.profile, adapters.adapters, doctor.doctor, report.report, merge.merge),
-    *(compare.compare, init.init),
-)
-for verb in VERBS:
-    app.command()(verb)
-app.add_typer(env.env, name="env")
-app.add_typer(data.data, name="data")

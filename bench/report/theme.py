@@ -42,7 +42,8 @@ def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
 
 def named(theme: str) -> dict[str, Any]:
     """The values of `$ink`, `$parts` … in a specification."""
-    return {**INKS[theme], "ramp": list(RAMPS[theme]), "palette": list(PALETTES[theme]), "parts": [*PALETTES[theme], INKS[theme]["muted"]], "marks": list(SHAPES)}
+    palette, inks = list(PALETTES[theme]), INKS[theme]
+    return {**inks, "ramp": list(RAMPS[theme]), "palette": palette, "parts": [*palette, inks["muted"]], "marks": list(SHAPES)}
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:

@@ -6,7 +6,6 @@ from math import log
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from .spec import COLOUR, COLOUR_AND_SHAPE, Spec, layer, log_axis
 
@@ -38,6 +37,8 @@ def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
     >>> column({"a": 1.0, "b": 1.0}, [1.0, 10.0]).height
     300
     """
+    from scipy.optimize import isotonic_regression  # half a second that only reports need
+
     logs = [log(value) for value in drawn]
     low, high = min(logs), max(logs)
     margin = MARGIN * (high - low) or 0.1
