@@ -17,7 +17,9 @@ from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
 from .console import messages
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="The experiment: a TOML file.", show_default=False)]
+Config = Annotated[
+    Path, typer.Option("--config", "-c", help="The experiment: a TOML file, or a name such as quickstart.", show_default=False)
+]
 Out = Annotated[Path | None, typer.Option(help="Where results go.", show_default="results/local/NAME")]
 Settings = Annotated[list[str], typer.Option("--set", help="Override a key of the config, e.g. grid.neurons=[64,128].")]
 Only = Annotated[str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")]

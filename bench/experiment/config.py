@@ -17,6 +17,7 @@ from ..data.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .setting import Setting, apply, setting_of
+from .shipped import located
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
 if TYPE_CHECKING:
@@ -156,8 +157,9 @@ CONFIG = "config"
 
 
 def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = ()) -> Experiment:
-    """The experiment of a TOML file, or of the values that one would have, with `settings` in place of its own. Adapters of a
+    """The experiment of a TOML file, or of the shipped one of that name, or of the values that one would have, with `settings` in place of its own. Adapters of a
     mapping, and the folder of recordings, are relative to the current folder. Raises ConfigError."""
+    config = located(config) if isinstance(config, Path) else config
     place, folder = (f"{config}", config.parent) if isinstance(config, Path) else (CONFIG, Path())
     values = _read(config) if isinstance(config, Path) else deepcopy(dict(config))
     apply(values, settings)
