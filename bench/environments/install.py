@@ -5,22 +5,26 @@ checks that those are copied.
 """
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from venv import EnvBuilder
 
 from ..files import write_atomically
 from . import requirements
 from .environment import FINISHED, Environment, NotMade, discard, read_json
-from .pip import install_packages
+from .packages import Target, install_packages, remove_half_installed
+from .recipes import Recipe
 
 
 @dataclass(frozen=True)
 class CreationProgress:
     """One event in the making of an environment, by its `kind`: `step` (number `number` of `of` begins), `kept` (it was finished
-    before), `done` (it took `seconds`), `line` (pip printed `line`), `damaged` (`line` says what is, and all is made anew)."""
+    before), `done` (it took `seconds`), `line` (pip or uv printed `line`), `damaged` (`line` says what is, all is made anew)."""
 
     kind: str
     step: str = ""
@@ -47,12 +51,26 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
         if step.key in finished:
             yield CreationProgress("kept", step.name, number, count)
             continue
-        yield from _do(step.name, number, count, partial(install_packages, environment, step))
+        if not step.gpu or requirements.nvidia():
+            remove_half_installed(environment.site_packages, environment.folder)
+            target = Target(environment.name, recipe, environment.python, environment.folder)
+            yield from _do(step.name, number, count, partial(install_packages, target, step))
         if unmet := requirements.unmet_after(recipe.needs, environment.python, environment.site_packages):
             discard(environment)
             raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")
         finished = [*finished, step.key]
         write_atomically(folder / FINISHED, json.dumps(finished))
+
+
+def install_here(name: str, recipe: Recipe) -> Iterator[CreationProgress]:
+    """Do the steps of the recipe in snnbench's own environment. Raises NotMade."""
+    if unmet := requirements.unmet_before(recipe.needs):
+        raise NotMade(f"{name} needs {unmet}")
+    with TemporaryDirectory(prefix="snnbench-") as scratch:
+        target = Target(name, recipe, Path(sys.executable), Path(scratch))
+        for number, step in enumerate(recipe.steps, 1):
+            if not step.gpu or requirements.nvidia():
+                yield from _do(step.name, number, len(recipe.steps), partial(install_packages, target, step))
 
 
 def _do(name: str, number: int, count: int, work: Callable[[], Iterator[str]]) -> Iterator[CreationProgress]:

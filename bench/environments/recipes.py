@@ -26,13 +26,14 @@ class _Table(BaseModel):
 
 
 class Step(_Table):
-    """One call of pip. The head of environments.toml explains the fields."""
+    """One call of uv or pip. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
     install: Annotated[tuple[str, ...], Field(min_length=1)]
     dependencies: Annotated[bool, Field(strict=True)] = False
     ignore_python_bound: Annotated[bool, Field(strict=True)] = False
     build: Annotated[bool, Field(strict=True)] = False
+    gpu: Annotated[bool, Field(strict=True)] = False
 
     @field_validator("install")
     @classmethod
@@ -45,7 +46,10 @@ class Step(_Table):
     @property
     def key(self) -> str:
         """Hash of everything that the step does, so that a changed step is done again."""
-        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:16]
+        values = self.model_dump()
+        if not self.gpu:  # environments of before that field stay as they are
+            del values["gpu"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Recipe(_Table):

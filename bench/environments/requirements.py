@@ -28,6 +28,11 @@ def unmet_after(needs: tuple[str, ...], python: Path, site_packages: Path) -> st
     return f"{WORDS['cuda-torch']}, and what pip finds here is torch {torch}, without CUDA"
 
 
+def nvidia() -> bool:
+    """Whether there is an NVIDIA GPU's driver."""
+    return shutil.which("nvidia-smi") is not None
+
+
 def nvcc() -> str | None:
     """The path of CUDA's compiler, if there is one in CUDA_HOME or, where that is not set, on PATH."""
     home = os.environ.get("CUDA_HOME")

@@ -78,13 +78,13 @@ def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
         outcome.answer("describe")
 
 
-def test_a_step_that_fails_is_named_with_pips_own_words(snnbench):
+def test_a_step_that_fails_is_named_with_the_tools_own_words(snnbench, tool):
     broken = snnbench.folder / "broken-1.0-py3-none-any.whl"
     broken.write_text("no wheel")
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], ""), second=([broken], "")))
     ended = snnbench("env", "create", "tiny")
     assert ended.exit_code == 3
-    assert "tiny: step second: pip ended with status" in ended.stderr
+    assert f"tiny: step second: {tool} ended with status" in ended.stderr
     assert "broken-1.0-py3-none-any.whl" in ended.stderr and "Traceback" not in ended.stderr
     assert states(snnbench)["tiny"] == "unfinished"
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
@@ -94,7 +94,7 @@ def test_a_step_that_fails_is_named_with_pips_own_words(snnbench):
     assert folder.exists()
 
 
-def test_why_a_step_failed_is_one_sentence(snnbench):
+def test_why_a_step_failed_is_one_sentence(snnbench, tool):
     snnbench.environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], ""), nowhere=(["no-such-package-anywhere==9"], "")))
     ended = snnbench("env", "create", "tiny")
@@ -117,11 +117,12 @@ def test_a_folder_that_cannot_be_written_is_named(snnbench):
     assert "environments/tiny" in ended.message and "Not a directory" in ended.message
 
 
-def test_without_a_pip_of_its_own_snnbench_says_how_to_get_one(snnbench, monkeypatch):
+def test_without_uv_or_a_pip_of_its_own_snnbench_says_how_to_get_one(snnbench, without_uv, monkeypatch):
     monkeypatch.setitem(sys.modules, "pip", None)
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     ended = snnbench("env", "create", "tiny")
-    sentence = f"tiny: step first: snnbench's own Python has no pip 22.3 or newer: {sys.executable} -m ensurepip --upgrade"
+    sentence = "tiny: step first: snnbench's own Python has no pip 22.3 or newer: install uv, or: "
+    sentence += f"{sys.executable} -m ensurepip --upgrade"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, f"snnbench: {sentence}")
 
 

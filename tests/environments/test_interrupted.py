@@ -6,7 +6,7 @@ import psutil
 from support.environments import ADAPTER, STOPPABLE, framework, package_with, states, steps, until, write_recipe
 
 
-def test_interrupted_killed_and_resumed(snnbench):
+def test_interrupted_killed_and_resumed(snnbench, tool):
     slow = package_with(STOPPABLE, snnbench.folder / "slow")
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], ""), slow=([slow], "build = true")))
 

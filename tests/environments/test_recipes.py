@@ -1,10 +1,15 @@
 """Recipes: mistakes in a user's environments.toml are named, and the built-in ones pin what they install."""
 
+import re
+import tomllib
+
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support.environments import steps
+from support.paths import ROOT
 
-from snnbench.environments.environment import known
+from snnbench.environments.environment import known, named
 from snnbench.environments.recipes import environments_folder, load_recipes, pin_of
 from snnbench.mistakes import ConfigError
 
@@ -40,17 +45,37 @@ def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
 
 def test_an_unknown_environment_is_named(snnbench):
     ended = snnbench("env", "create", "lavadl")
-    assert (ended.exit_code, ended.message) == (
-        2,
-        "snnbench: unknown environment 'lavadl'; did you mean 'lava-dl'? (there are lava-dl, spikingjelly-cupy, exodus)",
-    )
+    sentence = "unknown environment 'lavadl'; did you mean 'lava-dl'? (there are standard, lava-dl, spikingjelly-cupy, exodus)"
+    assert (ended.exit_code, ended.message) == (2, f"snnbench: {sentence}")
 
 
 def test_the_built_in_recipes_pin_all_they_install():
     """Pins of one package agree within an environment, and steps with dependencies find theirs among the pins."""
     for own in known().values():
-        names = [canonicalize_name(pin.name) for pin in own.recipe.pins]
-        assert len(names) == len(set(names)), own.name
+        pins = {(canonicalize_name(pin.name), str(pin.specifier)) for pin in own.recipe.pins}
+        assert len(pins) == len({name for name, _ in pins}), own.name
+
+
+HARNESS = {
+    *("annotated-doc", "annotated-types", "docker", "nvidia-ml-py", "pydantic", "pydantic-core", "shellingham", "typer"),
+    *("typing-inspection", "vl-convert-python"),
+}
+"""What only the harness imports, outside environments; the rest that `standard` leaves out is for tests."""
+
+
+def test_the_standard_environment_is_constraints_txt():
+    """Without what only the harness and tests need. A pin that changes there must change here."""
+    pins = {canonicalize_name(pin.name): str(pin.specifier) for pin in named("standard").recipe.pins}
+    tested = map(Requirement, re.findall(r"^[^#\s]\S*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    together = {canonicalize_name(pin.name): str(pin.specifier) for pin in tested}
+    assert pins.items() <= together.items()
+    for framework in ("snntorch", "norse", "sinabs", "spikingjelly", "rockpool", "spyx", "tonic", "torch", "jax"):
+        assert framework in pins
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for_tests = {canonicalize_name(Requirement(text).name) for text in extras["test"]}
+    left = {*together} - {*pins} - HARNESS - for_tests
+    brought = {"ast-serialize", "execnet", "greenlet", "iniconfig", "librt", "mypy-extensions", "pathspec", "pluggy", "pyee"}
+    assert left <= brought | {"sortedcontainers"}, "in constraints.txt alone"
 
 
 @pytest.mark.parametrize(

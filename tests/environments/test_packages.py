@@ -1,0 +1,62 @@
+"""uv or pip: what the user has told pip holds for uv too, and both install the same."""
+
+import json
+import sys
+
+import pytest
+from support.environments import framework, states, steps, wheel_of, write_recipe
+
+from snnbench.environments.packages import uv_options
+
+LISTED = """global.cert='/etc/certificates.crt'
+global.index-url='https://one.example/simple'
+global.extra-index-url='file:///a/simple file:///b/simple'
+install.find-links='/wheels'
+:env:.trusted-host='one.example'
+global.no-index='false'
+download.find-links='/elsewhere'
+"""
+
+
+def test_settings_of_pip_are_told_to_uv():
+    assert uv_options(LISTED) == [
+        *("--default-index", "https://one.example/simple", "--index", "file:///a/simple", "--index", "file:///b/simple"),
+        *("--find-links", "/wheels", "--allow-insecure-host", "one.example"),
+    ]
+    assert uv_options("global.no-index='1'\n") == ["--no-index"] and uv_options("") == []
+
+
+def test_a_package_that_only_pips_settings_can_find(snnbench, tool):
+    wheel_of(snnbench.folder / "mine", "onlyhere", {"onlyhere.py": ""})
+    snnbench.environment["PIP_FIND_LINKS"] = str(snnbench.folder / "mine")
+    folder = write_recipe(snnbench, steps(first=([framework(snnbench), "onlyhere==1.0"], "")))
+    ended = snnbench("env", "create", "tiny")
+    assert ended.exit_code == 0, ended.stderr
+    assert next(folder.glob("lib/*/site-packages/onlyhere.py")) and states(snnbench)["tiny"] == "ready"
+
+
+def test_a_step_for_gpus_is_left_out_where_there_is_none(snnbench):
+    (snnbench.folder / "none").mkdir()
+    write_recipe(snnbench, steps(first=([framework(snnbench)], ""), gpu=(["no-such-package-anywhere==9"], "gpu = true")))
+    snnbench.environment["PATH"] = str(snnbench.folder / "none")
+    assert snnbench("env", "create", "tiny").exit_code == 0 and states(snnbench)["tiny"] == "ready"
+
+
+@pytest.fixture
+def own_python(snnbench, tmp_path, monkeypatch):
+    """Another Python in the place of snnbench's own."""
+    import venv
+
+    venv.create(tmp_path / "own", symlinks=True)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "own" / "bin" / "python"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "own"))
+    return tmp_path / "own"
+
+
+def test_here_installs_beside_snnbench_itself(snnbench, own_python):
+    write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
+    ended = snnbench("env", "create", "tiny", "--here")
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.stderr.splitlines()[-1] == f"tiny is ready in {own_python}"
+    assert next(own_python.glob("lib/*/site-packages/tinyframework"))
+    assert json.loads(snnbench("env", "list", "--json").stdout)[-1]["state"] == "not created"
