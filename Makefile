@@ -8,14 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 setup: $(VENV)/.ready
 
-# torch with its dependencies, then the pinned rest without: constraints.txt says why.
-$(VENV)/.ready: constraints.txt pyproject.toml
+# snnbench with what its tests need, in the versions of constraints.txt; then the frameworks, by the command that users have for it.
+$(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
 	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 13); sys.exit(0 if ok else "snnbench needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet "$$(grep '^torch==' constraints.txt)" --constraint constraints.txt
-	$(PIP) install --quiet --no-deps --requirement constraints.txt
-	if command -v nvidia-smi >/dev/null; then $(PIP) install --quiet "jax[cuda13]" --constraint constraints.txt; fi
-	$(PIP) install --quiet --no-deps --editable .
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,pandas,test]'
+	$(BIN)/snnbench env create standard --here
 	touch $@
 
 # What the tests of the GPU kernels need on top. torch for CUDA has brought its own Triton.

@@ -157,8 +157,9 @@ CONFIG = "config"
 
 
 def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = ()) -> Experiment:
-    """The experiment of a TOML file, or of the shipped one of that name, or of the values that one would have, with `settings` in place of its own. Adapters of a
-    mapping, and the folder of recordings, are relative to the current folder. Raises ConfigError."""
+    """The experiment of a TOML file, of the shipped one of that name, or of the values that one would have, with `settings` in
+    place of its own. Adapters of a mapping, and the folder of recordings, are relative to the current folder. Raises
+    ConfigError."""
     config = located(config) if isinstance(config, Path) else config
     place, folder = (f"{config}", config.parent) if isinstance(config, Path) else (CONFIG, Path())
     values = _read(config) if isinstance(config, Path) else deepcopy(dict(config))

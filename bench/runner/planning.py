@@ -127,12 +127,15 @@ def load_plan(
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
+    left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
     if not planned:
+        if left_out and not only:
+            first = left_out[0]
+            raise ConfigError(f"{place}: no framework of it is here: {first}: {inventory.adapters[first].lacking}")
         raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
         raise ConfigError(f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     mine = set(part.of([each.case for each in planned]))
-    left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
     return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)
 
 

@@ -43,7 +43,7 @@ PROBE = 'extern "C" __global__ void probe() {}\n'
 @lru_cache(maxsize=1)
 def unavailable() -> str | None:
     """Why CUDA kernels cannot be compiled and launched here, in words for the user; None if a small one could be compiled."""
-    advice = "pip install --upgrade cuda-core cuda-bindings nvidia-cuda-nvrtc"
+    advice = "pip install --upgrade 'snnbench[cuda]'"
     try:
         core = import_module("cuda.core")
         version()
