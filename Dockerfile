@@ -52,10 +52,10 @@ COPY pyproject.toml README.md LICENSE ./
 COPY bench bench
 COPY adapters adapters
 COPY kernels kernels
+COPY configs configs
 RUN pip install --no-deps . \
  && rm -rf build ./*.egg-info \
  && for name in $ENVIRONMENTS; do snnbench env create "$name" || exit 1; done
-COPY configs configs
 COPY results/published results/published
 
 # Any user may run it: nothing that is written lies in the image. HOME is for caches, USER for libraries that ask for a name.

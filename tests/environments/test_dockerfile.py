@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 from support.paths import ROOT
 
@@ -40,6 +41,12 @@ def test_what_is_copied_is_in_the_context_and_there():
         for source in sources.split():
             assert (ROOT / source).exists(), source
             assert any(source == path or source.startswith(f"{path}/") for path in allowed), source
+
+
+def test_every_folder_that_is_a_package_is_there_when_it_is_installed():
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"].values()
+    before = TEXT[: TEXT.index("pip install --no-deps .")]
+    assert [folder for folder in packages if f"COPY {folder} {folder}" not in before] == []
 
 
 def test_its_version_is_ours():
