@@ -1,9 +1,10 @@
 """How much memory is left for one more worker."""
 
-from math import nan
+from math import inf, nan
 
 import psutil
 
+from .job import room_for_workers
 from .nvml import answer, handle_of
 
 MOST_OF_HOST, MOST_OF_GPU = 0.5, 0.8
@@ -30,11 +31,12 @@ class Room:
 
 
 def _free(device: str) -> float:
-    """Bytes that are free in main memory, or on the GPU `cuda` or `cuda:1`; NaN, with which there is no room for one more, where
-    its driver does not tell."""
+    """Bytes that are free in main memory, or of the job's share of it, or on the GPU `cuda` or `cuda:1`; NaN, with which there
+    is no room for one more, where its driver does not tell."""
     kind, _, index = device.partition(":")
     if kind == "cpu":
-        return float(psutil.virtual_memory().available)
+        room = room_for_workers()
+        return float(min(psutil.virtual_memory().available, inf if room is None else room))
     import pynvml
 
     handle = handle_of(int(index or 0))

@@ -18,6 +18,7 @@ from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..machine.facts import machine_facts
+from ..machine.job import memory_for_workers
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
 from ..records.record import RECORD, Record
@@ -92,7 +93,7 @@ class Runner:
         self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
         self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
         self.done = Done(folder, self.measure, self.machine)
-        memory = min(self.measure.host_memory, int(0.9 * self.machine["memory_bytes"]))
+        memory = memory_for_workers(self.measure.host_memory, self.machine["memory_bytes"])
         real = plan.experiment.data.folder
         recordings = Shelf(Path(real) if real else None, tell)
         self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory, recordings)

@@ -12,6 +12,7 @@ from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
 from ..experiment.config import Measure
+from ..machine.job import memory_for_one_more
 from ..proof.free_run import is_whole
 from ..proof.problem import problem_id
 from ..records.store import ResultFolder
@@ -21,8 +22,8 @@ from .planning import PlannedCase
 
 class Launcher:
     """Workers of one run into `folder`, which must be locked; what is theirs alone lies in `scratch`. `executor` starts those
-    that belong to no framework; `memory_bytes` is what a worker may use. `null_s`: seconds that an empty process takes, by
-    executor."""
+    that belong to no framework; `memory_bytes` is what a worker may use that is alone. `null_s`: seconds that an empty process
+    takes, by executor."""
 
     def __init__(
         self,
@@ -125,4 +126,5 @@ class Launcher:
         self.folder.problems.mkdir(parents=True, exist_ok=True)
         surroundings = worker_environment(device, self.measure.threads) | variables
         folders = [self.folder.problems, *self.recordings.folders, *shared]
-        return self.scratch, self.measure.timeout, self.memory_bytes, surroundings, executor, folders
+        memory = memory_for_one_more(self.memory_bytes)
+        return self.scratch, self.measure.timeout, memory, surroundings, executor, folders
