@@ -16,6 +16,7 @@ from snnbench.adapters.base.fingerprint import files_of
 
 from ..cores import usable_cores
 from ..experiment.config import Experiment
+from ..machine.nvml import visible_devices
 from ..mistakes import ConfigError
 from .docker_engine import FAILURES, OWNER, Engine, in_short
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
@@ -88,7 +89,7 @@ class DockerExecutor:
             cpuset_cpus=",".join(map(str, self.cores)),
             pids_limit=self.pids,
             log_config=LogConfig(type="none"),  # its output is read as it comes, and stored nowhere else
-            device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])] if sees_gpus else None,
+            device_requests=[_given_gpus()] if sees_gpus else None,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -131,6 +132,13 @@ def sources_of(reference: str) -> set[Path]:
         return set()
     beside = [path.relative_to(source.parent) for path in files_of(reference) if path.is_relative_to(source.parent)]
     return {source, *(source.parent / path.parts[0] for path in beside)}
+
+
+def _given_gpus() -> DeviceRequest:
+    """All GPUs, or those that CUDA_VISIBLE_DEVICES names here; in the container they are numbered from 0."""
+    names = visible_devices()
+    which = {"count": -1} if names is None else {"device_ids": names}
+    return DeviceRequest(capabilities=[["gpu"]], **which)
 
 
 class DockerWorker:

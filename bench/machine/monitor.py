@@ -10,7 +10,7 @@ from typing import Any, Self
 import psutil
 
 from .disturbance import Busy
-from .nvml import answer, handle_of
+from .nvml import answer, board_of, handle_of
 
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
@@ -81,14 +81,14 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     """A function that reads clocks, temperature, power, used memory and throttle reasons of an NVIDIA device."""
     import pynvml
 
-    handle = handle_of(index)
+    handle, board = handle_of(index), board_of(index)
     questions: dict[str, Callable[[], float]] = {
-        "mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
-        "watts": lambda: pynvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
+        "mhz": lambda: pynvml.nvmlDeviceGetClockInfo(board, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(board, pynvml.NVML_CLOCK_MEM),
+        "celsius": lambda: pynvml.nvmlDeviceGetTemperature(board, pynvml.NVML_TEMPERATURE_GPU),
+        "watts": lambda: pynvml.nvmlDeviceGetPowerUsage(board) / 1e3,
         "memory_bytes": lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).used,
-        REASONS: lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle),
+        REASONS: lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(board),
     }
 
     def read() -> dict[str, float]:

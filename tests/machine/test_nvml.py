@@ -1,4 +1,4 @@
-"""A driver that refuses a question: its answer is empty, and nothing ends."""
+"""A driver that refuses a question: its answer is empty, and nothing ends. GPUs have the numbers that frameworks give them."""
 
 from types import SimpleNamespace
 
@@ -8,6 +8,7 @@ import pytest
 from snnbench.cli import doctor
 from snnbench.machine.facts import machine_facts, machine_label
 from snnbench.machine.monitor import Monitor, reader_of
+from snnbench.machine.nvml import device_count, handle_of
 from snnbench.machine.room import Room
 
 ANSWERS = {
@@ -31,6 +32,7 @@ def driver(monkeypatch):
             said = raises if name == refused else lambda *given, answer=answer: answer
             monkeypatch.setattr(pynvml, name, said)
 
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return refusing
 
 
@@ -61,3 +63,59 @@ def test_doctor_answers_whatever_is_refused(driver, snnbench):
     assert doctor.machine_facts()["gpus"][0]["memory_bytes"] is None
     answer = snnbench("doctor")
     assert answer.exit_code == 0 and "GPU 97" in answer.stdout
+
+
+BOARDS = ["GPU-aa970000-0000", "GPU-aa410000-0000", "GPU-bb370000-0000"]
+"""Of a machine with three; the driver's handles are their indices."""
+
+
+@pytest.fixture
+def three(driver, monkeypatch):
+    """A machine with three GPUs, of which the last is taken apart."""
+    driver(None)
+
+    def at(index):
+        if index not in range(3):
+            raise pynvml.NVMLError_InvalidArgument()
+        return index
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 3)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", at)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda handle: BOARDS[handle])
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByUUID", {"MIG-cc": "a part"}.__getitem__)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", {"a part": 2}.__getitem__)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetTemperature", lambda handle, sensor: 40 + handle)
+    free = {0: 1 << 30, 1: 2 << 30, 2: 3 << 30, "a part": 4 << 30}
+    memory = lambda handle: SimpleNamespace(total=97 << 30, free=free[handle], used=0)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMemoryInfo", memory)
+
+
+@pytest.mark.parametrize(
+    "variable, devices, handles",
+    [
+        (None, 3, [0, 1, 2, None]),
+        ("2", 1, [2, None]),
+        ("2,0", 2, [2, 0, None]),
+        ("", 0, [None]),
+        ("-1", 0, [None]),
+        ("1,-1,2", 1, [1, None]),
+        ("none", 0, [None]),
+        ("GPU-bb", 1, [2, None]),
+        ("GPU-aa41,GPU-aa97", 2, [1, 0, None]),
+        ("GPU-dd", 0, [None]),
+        ("MIG-cc", 1, ["a part", None]),
+    ],
+)
+def test_gpus_have_the_numbers_of_frameworks(three, monkeypatch, variable, devices, handles):
+    if variable is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
+    assert device_count() == devices == len(machine_facts()["gpus"])
+    assert [handle_of(index) for index in range(len(handles))] == handles
+
+
+@pytest.mark.parametrize("variable, celsius, free", [("1,0", 40, 1 << 30), ("0,1", 41, 2 << 30), ("0,MIG-cc", 42, 4 << 30)])
+def test_the_gpu_that_is_watched_is_the_one_that_computes(three, monkeypatch, variable, celsius, free):
+    """Of a part of a GPU the clocks are the whole one's, and the memory is its own."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
+    assert reader_of("cuda:1")()["celsius"] == celsius
+    assert Room("cuda:1").at_first == free
