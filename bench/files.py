@@ -21,6 +21,15 @@ def cache_folder() -> Path:
     return Path(os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")).expanduser()
 
 
+def node_folder(otherwise: Path) -> Path:
+    """Where this node has a disk of its own: $SNNBENCH_SCRATCH, else the folder that $SLURM_TMPDIR or $TMPDIR names, if it can be
+    written to, else `otherwise`, which may be shared by many nodes."""
+    if own := os.environ.get("SNNBENCH_SCRATCH"):
+        return Path(own).expanduser()
+    named = [Path(text) for name in ("SLURM_TMPDIR", "TMPDIR") if (text := os.environ.get(name))]
+    return next((path for path in named if path.is_dir() and os.access(path, os.W_OK | os.X_OK)), otherwise)
+
+
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:
     """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part. It is written
     in the folder `through` first, if that is on the same disk. An OSError names `path`."""

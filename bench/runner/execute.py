@@ -17,6 +17,7 @@ from ..executors.surroundings import worker_environment
 from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
+from ..files import node_folder, own_folder
 from ..machine.facts import machine_facts
 from ..machine.job import memory_for_workers
 from ..records.contrasts import blocks_to_decide
@@ -61,7 +62,8 @@ def execute(
     done are measured again. Returns everything that the folder holds then, whether the run was interrupted, and a sentence for
     every file that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
     writing there."""
-    with folder.locked(), folder.writing() as scratch:
+    # What workers write and compile lies on this node: the folder may be on a disk that many share, and slow.
+    with folder.locked(), folder.writing() as own, own_folder(node_folder(own)) as scratch:
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
         digests = {one.adapter.reference: one.adapter.source_sha256 for one in plan.cases}
         sources = {"adapter_sources": [digests.get(reference) for reference in plan.experiment.adapters]}
@@ -218,7 +220,7 @@ class Runner:
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
         )
         own = Path(planned.adapter.reference).parent, Path(__file__).resolve().parents[2], Path(sys.prefix), Path.cwd()
-        known, folded = unplaced([known, folded], own)
+        known, folded = unplaced([known, folded], [self.launcher.scratch.parent, *own])
         try:
             record = understood(RECORD, {**known, **folded})
         except ValueError as error:

@@ -57,3 +57,22 @@ def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_block_is_c
     assert ended.exit_code == 0, ended.stderr
     assert [state for _, state, _ in seen(snnbench)] == ["cold"] * 2
     assert not list(ended.folder.rglob("compiled"))
+
+
+@pytest.mark.parametrize("variable", ["SNNBENCH_SCRATCH", "SLURM_TMPDIR", "TMPDIR"])
+def test_what_is_compiled_lies_on_the_node_and_nobody_learns_where(snnbench, variable):
+    """The result folder may be on a disk that many nodes share."""
+    node = snnbench.folder / "disk-of-the-node"
+    node.mkdir()
+    snnbench.environment |= {"TMPDIR": str(snnbench.folder / "nowhere"), variable: str(node)}
+    ended = snnbench.run(snnbench.config(["caching"], ADAPTERS))
+    assert ended.exit_code == 0, ended.stderr
+    assert seen(snnbench) and all(path.startswith(f"{node}/") for _, _, path in seen(snnbench))
+    assert list(node.iterdir()) == [] and "disk-of-the-node" not in json.dumps(ended.records)
+
+
+def test_a_folder_for_workers_that_cannot_be_made_is_named(snnbench):
+    (snnbench.folder / "file").touch()
+    snnbench.environment["SNNBENCH_SCRATCH"] = str(snnbench.folder / "file" / "below")
+    ended = snnbench.run(snnbench.config(["caching"], ADAPTERS))
+    assert (ended.exit_code, ended.records) == (1, []) and f"Not a directory: {snnbench.folder}/file/below" in ended.stderr
