@@ -20,13 +20,11 @@ class Merged:
 
 
 def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
-    """Write what `folders` hold into `out`, which must not have records yet; a kill leaves all of them there or none. Raises
-    ConfigError."""
+    """Write what `folders` hold into `out`, which may be an earlier merge of them: it is made anew. A kill leaves all of their
+    records there or none. Raises ConfigError, also where `out` has a record that none of them has."""
     for folder in folders:
         folder.must_exist()
     out.make()
-    if out.records.exists():
-        raise ConfigError(f"{out}: has records already; choose another --out")
     merged = Merged(" + ".join(dict.fromkeys(folder.path.resolve().name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, Path]] = {}
     planned: dict[str, str] = {}
@@ -43,6 +41,9 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
             newest[key] = max(
                 newest.get(key, (record, path)), (record, path), key=lambda one: (one[0].started_at, one[0].attempt)
             )
+    there, unreadable = out.read_records()
+    if unreadable or any((one.case_id, one.block, one.done_key) not in newest for one in there):
+        raise ConfigError(f"{out}: has records already, of something else; choose another --out")
     merged.remarks += _several_versions([record for record, _ in newest.values()])
     with out.writing() as scratch:
         whole = ResultFolder(scratch)

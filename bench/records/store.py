@@ -120,10 +120,14 @@ class ResultFolder:
         write_atomically(path, content, self.scratch)
 
     def take(self, other: "ResultFolder") -> None:
-        """Move what was written into `other`, a folder on the same disk, to here. Records come last, and all at once."""
-        for path in (*other.environments, other.planned, other.experiment, other.records):
+        """Move what was written into `other`, a folder on the same disk, to here. Records come last, and all at once: those that
+        are here go into `other`."""
+        for path in (*other.environments, other.planned, other.experiment):
             if path.exists():
                 path.replace(self.path / path.name)
+        if self.records.exists():
+            self.records.replace(other.path / "replaced")
+        other.records.replace(self.records)
         self._contents = {self.records / path.name: content for path, content in other._contents.items()}
 
     def read_records(self) -> tuple[list[Record], list[str]]:

@@ -91,6 +91,16 @@ def test_run_and_merge_are_one_json_document(runs):
     assert json.loads(merged.stdout)["missing"] == []
 
 
+def test_a_merge_is_made_anew_when_more_is_there(runs):
+    snnbench, whole, parts = runs
+    first = snnbench("merge", parts[0].folder, "--out", "grows", out="grows").records
+    again = snnbench("merge", *(part.folder for part in parts), "--out", "grows", out="grows")
+    assert len(first) < len(again.records) and endings(again.records) == endings(whole.records), again.stderr
+    assert not list(again.folder.glob("snnbench-scratch-*"))
+    fewer = snnbench("merge", parts[0].folder, "--out", "grows", out="grows")
+    assert fewer.exit_code == 2 and endings(fewer.records) == endings(whole.records), "nothing is lost"
+
+
 def test_a_part_that_is_not_there_is_missed(runs):
     snnbench, whole, parts = runs
     merged = snnbench("merge", *(part.folder for part in parts[:2]), "--out", "two", out="two")
@@ -151,7 +161,7 @@ def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
     "arguments, sentence",
     [
         (["part-1", "nothing", "--out", "new"], "nothing: there is no such folder"),
-        (["part-1", "--out", "part-2"], "part-2: has records already; choose another --out"),
+        (["part-1", "--out", "part-2"], "part-2: has records already, of something else; choose another --out"),
         (["part-1", "--out", "odd.toml/new"], "odd.toml/new: cannot be a result folder: Not a directory"),
     ],
 )
