@@ -42,6 +42,7 @@ class ResultFolder:
     def __init__(self, path: Path):
         self.path, self.marker = path, path / ".snnbench"
         self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
+        self.running = path / "running.json"  # see running.py
         self.table, self.page, self.plots = path / "results.csv", path / "report.html", path / "plots"
         self.parquet = path / "results.parquet"
         self._finished: dict[Path, bytes] = {}
@@ -102,10 +103,10 @@ class ResultFolder:
             return True
         return any(isinstance(_content(path), Record) for path in self.records.glob("[!.]*.json"))
 
-    def locked(self) -> AbstractContextManager[None]:
-        """One run per folder: two would measure each other. Entering raises ConfigError if there is one."""
-        refusal = ConfigError(f"{self}: another run is writing there; wait for it or choose another --out")
-        return exclusive(self.path / "run.lock", refusal)
+    def locked(self, refusal: ConfigError | None = None, wait: float = 0) -> AbstractContextManager[None]:
+        """One run per folder: two would measure each other. Entering raises ConfigError if there is one for `wait` seconds."""
+        busy = ConfigError(f"{self}: another run is writing there; wait for it or choose another --out")
+        return exclusive(self.path / "run.lock", refusal or busy, wait)
 
     @contextmanager
     def writing(self) -> Iterator[Path]:

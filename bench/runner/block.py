@@ -1,7 +1,7 @@
 """One block of a comparison group: fresh workers are started one after the other, timed together, and ended."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,10 +40,21 @@ class Ended:
 
 class Block:
     """Block `number` of one group on one device. `random` draws the orders in which members are timed; `tell` is told in words
-    what happens, while no worker computes."""
+    what happens, while no worker computes, and `note` who computes from then on. Cases in `apart`, by their ids, are measured
+    alone."""
 
-    def __init__(self, launcher: Launcher, number: int, device: str, random: Random, tell: Callable[[str], None]):
+    def __init__(
+        self,
+        launcher: Launcher,
+        number: int,
+        device: str,
+        random: Random,
+        tell: Callable[[str], None],
+        note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
+        apart: Collection[str] = (),
+    ):
         self.launcher, self.number, self.device, self.random, self.tell = launcher, number, device, random, tell
+        self.note, self.apart = note, apart
         self.unfinished: list[PlannedCase] = []
         """Cases whose workers were started and whose records are not made yet."""
         self.spent: list[float | None] = []
@@ -53,8 +64,10 @@ class Block:
         """Measure `missing` and, if one of them comes to be timed, `together` with them. Workers that do not fit into memory at
         once are timed one set after the other, each with the fastest of the first. Who runs out of memory beside others is
         started once more alone."""
-        ran_out: list[PlannedCase] = []
-        yield from self._in_company(missing, together, ran_out)
+        ran_out = [planned for planned in missing if planned.id in self.apart]
+        missing = [planned for planned in missing if planned.id not in self.apart]
+        if missing:
+            yield from self._in_company(missing, together, ran_out)
         for planned in ran_out:
             yield from self._in_company([planned], [], None)
 
@@ -69,6 +82,7 @@ class Block:
                 while waiting:
                     planned = waiting.pop(0)
                     self.tell(f"block {self.number + 1}: {full_name(planned.case)} starts")
+                    self.note([planned])
                     member = self._start(planned, judge)
                     if isinstance(member, Ended):
                         if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
@@ -82,10 +96,10 @@ class Block:
                     live.members.append(member)
                     room.note()
                     if waiting and not room.for_one_more:
-                        live.time_passes(self.random)
+                        self._time(live)
                         ended += [self._ended(live, one) for one in live.all_but_the_fastest()]
                 if live:
-                    live.time_passes(self.random)
+                    self._time(live)
                     ended += [self._ended(live, one) for one in list(live.members)]
             finally:
                 try:
@@ -97,6 +111,10 @@ class Block:
         for one in ended:
             one.live_set, one.monitor = name, {**monitor.facts, "canary": live.canary if live else {}}
             yield self._finish(one)
+
+    def _time(self, live: LiveSet) -> None:
+        self.note([member.planned for member in live.members])
+        live.time_passes(self.random)
 
     def _finish(self, ended: Ended) -> Ended:
         self.unfinished.remove(ended.planned)

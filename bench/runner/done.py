@@ -11,6 +11,7 @@ from ..experiment.order import estimate_seconds
 from ..records.identity import differences, done_key
 from ..records.record import Record
 from ..records.rows import grouped
+from ..records.running import is_final
 from ..records.store import ResultFolder
 from ..status import RETRIED
 from .planning import PlannedCase
@@ -43,7 +44,7 @@ class Done:
     def result(self, planned: PlannedCase, block: int) -> Record | None:
         """The record of an earlier run for this case and block, with the same key. A failure is no result: it is tried again."""
         record = self.folder.record(planned.id, block, self.key(planned))
-        return record if record and record.status not in RETRIED else None
+        return record if record and (record.status not in RETRIED or is_final(record)) else None
 
     def left(self, planned: PlannedCase) -> Left:
         """What a run would still do for a case, further blocks that noise may call for left out. If its first block ended without

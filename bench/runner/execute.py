@@ -2,9 +2,10 @@
 
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -23,6 +24,7 @@ from ..machine.job import memory_for_workers
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
 from ..records.record import RECORD, Record
+from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
 from ..schema import understood
@@ -67,7 +69,7 @@ def execute(
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
         digests = {one.adapter.reference: one.adapter.source_sha256 for one in plan.cases}
         sources = {"adapter_sources": [digests.get(reference) for reference in plan.experiment.adapters]}
-        folder.write_experiment(plan.experiment.model_dump(mode="json") | {"adapters": adapters} | sources)
+        folder.write_experiment(plan.experiment.model_dump(mode="json", exclude={"slurm"}) | {"adapters": adapters} | sources)
         folder.write_planned({planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected)
         for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
             folder.write_environment(home.facts)
@@ -84,6 +86,8 @@ def execute(
         changed = list(folder.restore())
         results = results_of([folder])
         write_report(folder, plan.experiment.name, results)
+        if not interrupted:
+            runner.running.end()
     return results, interrupted, changed
 
 
@@ -94,7 +98,7 @@ class Runner:
     def __init__(self, plan: Plan, folder: ResultFolder, scratch: Path, fresh: bool, tell: Callable[[str], None]):
         self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
         self.measure, self.seed, self.machine = plan.experiment.measure, plan.experiment.seed, machine_facts()
-        self.done = Done(folder, self.measure, self.machine)
+        self.done, self.running = Done(folder, self.measure, self.machine), Running(folder, fresh)
         memory = memory_for_workers(self.measure.host_memory, self.machine["memory_bytes"])
         real = plan.experiment.data.folder
         recordings = Shelf(Path(real) if real else None, tell)
@@ -172,11 +176,15 @@ class Runner:
                 yield self._write(Ended(planned, datetime.now(UTC), {"status": planned.status, "reason": planned.reason}), block)
             elif reason := dominated(planned.case, self.failed):
                 yield self._write(Ended(planned, datetime.now(UTC), {"status": "pruned", "reason": reason}), block)
+            elif self.running.died_twice(planned.id, block):
+                yield self._write(Ended(planned, datetime.now(UTC), {"status": "crash", "reason": DIED_TWICE}), block)
             else:
                 asked.append(planned)
         if not asked:
             return
-        workers = Block(self.launcher, block, asked[0].case.device, Random(), self.tell)
+        apart = self.running.apart((planned.id for planned in asked), block)
+        note = partial(self._note, block)
+        workers = Block(self.launcher, block, asked[0].case.device, Random(), self.tell, note, apart)
         try:
             for ended in workers.measure(asked, together):
                 yield self._write(ended, block)
@@ -186,6 +194,11 @@ class Runner:
                     folded = {"status": "interrupted", "reason": "the run was interrupted"}
                     self._write(Ended(planned, datetime.now(UTC), folded), block)
             raise
+        finally:
+            self._note(block, [])
+
+    def _note(self, block: int, computing: Sequence[PlannedCase]) -> None:
+        self.running.now((planned.id for planned in computing), block)
 
     def _write(self, ended: Ended, block: int) -> Record:
         """The record of a case, now in the folder: what was planned, what its worker reported, and how it ended."""
