@@ -9,6 +9,7 @@ from .texts import anonymous
 
 FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
 DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
+OPTION = r"^--?[A-Za-z][^\x00-\x1f]*$"
 LARGEST_SEED = (1 << 63) - 1
 LARGEST_SIZE = 1 << 24
 """Of an axis of a network: neurons, layers, time steps, batch."""
@@ -46,6 +47,7 @@ def wanted(first: dict[str, Any]) -> str:
     if kind == "string_pattern_mismatch":
         return {
             FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
+            OPTION: "must look like '--partition=gpu' or '-pgpu'",
             DEVICE: "must be 'cpu', 'cuda' or 'cuda:0'",
             hexadecimal(12): "must be 12 hexadecimal digits",
             hexadecimal(16): "must be 16 hexadecimal digits",

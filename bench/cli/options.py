@@ -41,7 +41,7 @@ Width = Annotated[int, typer.Option(min=1, help="Channels of a network's first s
 Image = Annotated[int, typer.Option(min=1, help="Pixels of a side.")]
 Norm = Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
-ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or each in a container.")]
+ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or in containers; or a job of SLURM.")]
 
 
 def tell_left_out(names: list[str]) -> None:

@@ -18,6 +18,7 @@ from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigErro
 from ..workloads import WORKLOADS
 from .setting import Setting, apply, setting_of
 from .shipped import located
+from .slurm import Slurm
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class Experiment(_Table):
     grid: Grid = Field(default_factory=Grid)
     measure: Measure = Field(default_factory=Measure)
     container: Container = Field(default_factory=Container)
+    slurm: Slurm = Field(default_factory=Slurm)
     data: Data = Field(default_factory=Data)
 
 
@@ -206,7 +208,13 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
     setting, value, kind = setting_of(key, settings), first["input"], first["type"]
     source = setting.source if setting else place
     if kind == "extra_forbidden":
-        tables: dict[str, type[BaseModel]] = {"grid": Grid, "measure": Measure, "container": Container, "data": Data}
+        tables: dict[str, type[BaseModel]] = {
+            "grid": Grid,
+            "measure": Measure,
+            "container": Container,
+            "data": Data,
+            "slurm": Slurm,
+        }
         known = tables.get(str(inside[0]) if len(inside) > 1 else "", Experiment).model_fields
         where = f"[{inside[0]}]" if len(inside) > 1 else "the top level"
         home = next((name for name, table in tables.items() if len(inside) == 1 and key in table.model_fields), None)

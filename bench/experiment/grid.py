@@ -96,7 +96,7 @@ def select(cases: list[Case], expression: str) -> list[Case]:
     variants, or all of them. Raises ConfigError, also for a part that no case matches."""
     wanted = []
     known = [field.name for field in fields(Case)]
-    for part in re.split(r",(?![^(]*\))", expression):  # not at commas inside a neuron's label
+    for part in _parts(expression) or [""]:
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
             advice = f"{'' if key in known else nearest(key, known)} ({', '.join(known)})"
@@ -108,6 +108,20 @@ def select(cases: list[Case], expression: str) -> list[Case]:
             advice = f"{nearest(pattern, texts)} (there are {', '.join(texts)})"
             raise ConfigError(f"--only {expression}: no case left: none has {key} = {pattern}{advice}")
     return [case for case in cases if all(any(fnmatchcase(text, one) for text in _texts(case, key)) for key, one in wanted)]
+
+
+def most_groups(experiment: Experiment, only: str) -> int:
+    """How many comparison groups the cases have that `only` selects, as far as can be told without asking any adapter. Raises
+    ConfigError."""
+    cases = points(experiment, ["cpu"])
+    unknown = (*VARIANT, *(() if experiment.grid.device else ("device",)))
+    told = [part for part in _parts(only) if part.partition("=")[0].strip() not in unknown]
+    return len(select(cases, ",".join(told)) if told else cases)
+
+
+def _parts(expression: str) -> list[str]:
+    """At commas, but not at those inside a neuron's label."""
+    return re.split(r",(?![^(]*\))", expression) if expression else []
 
 
 def _texts(case: Case, key: str) -> list[str]:

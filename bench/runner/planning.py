@@ -32,6 +32,7 @@ class Where(StrEnum):
 
     LOCAL = "local"
     DOCKER = "docker"
+    SLURM = "slurm"
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def load_plan(
 ) -> Plan:
     """The plan of a config, as `load_config` takes it. Raises ConfigError; writes nothing. `only` selects a part of the grid,
     `given` are references of further adapters. In the environment `other` every case has a copy."""
+    if where is Where.SLURM:
+        raise ConfigError("--executor slurm: only run has it; each part of it plans on its own node")
     place = f"{config}" if isinstance(config, Path) else CONFIG
     if other and where is not Where.LOCAL:
         raise ConfigError(f"--beside {other}: needs workers that are processes, not --executor {where}")

@@ -9,7 +9,7 @@ from support.paths import ROOT
 from snnbench.adapters.base.case import Case, sizes
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment, load_config
-from snnbench.experiment.grid import expand, points, resolve_framework, select
+from snnbench.experiment.grid import expand, most_groups, points, resolve_framework, select
 from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
 from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
@@ -120,6 +120,27 @@ def test_what_differs_in_its_framework_only_is_one_group():
     assert len(groups) == 6
     for group in groups:
         assert len({replace(case, framework="", construction="", mode="") for case in group}) == 1
+
+
+@pytest.mark.parametrize(
+    "only, devices",
+    [
+        ("", None),
+        ("neurons=*97", None),
+        ("framework=norse, neurons=31 ,mode=eager", None),
+        ("device=cpu,neuron=hard", None),
+        ("device=cuda", ["cpu", "cuda"]),
+        ("neuron=soft*", None),
+    ],
+)
+def test_groups_are_counted_without_asking_any_adapter(only, devices):
+    grid = {"framework": ["torch", "norse:*"], "neurons": [31, 97, 197], "neuron": ["soft", "hard"], "device": devices}
+    exclude = [{"neurons": 31, "neuron": "hard"}]
+    all_of_them = cases(grid=grid, exclude=exclude)
+    expected = len(comparison_groups(select(all_of_them, only) if only else all_of_them))
+    assert most_groups(experiment(grid=grid, exclude=exclude), only) == expected > 0
+    with pytest.raises(ConfigError, match="none has neurons = 98"):
+        most_groups(experiment(grid=grid), "framework=torch,neurons=98")
 
 
 def test_every_block_has_an_order_of_its_own():

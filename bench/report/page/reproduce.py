@@ -55,7 +55,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 def as_toml(experiment: Experiment) -> str:
     """A config that says the same as `experiment`."""
-    values = _given(experiment.model_dump(mode="json"))
+    values = _given(experiment.model_dump(mode="json", exclude={"slurm"}))
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
     for axis in meaningless(experiment.grid):  # a config that names them is refused
         del tables["grid"][axis]
