@@ -1,5 +1,6 @@
 """SLURM by its own commands: sbatch, squeue and scancel. No accounting is needed, and no other library."""
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -88,7 +89,7 @@ def submitted(script: Path, options: Sequence[str], tasks: int, comment: str, lo
 
 def with_comment(comment: str) -> Job | None:
     """This user's job of that comment which has not ended; the newest. Raises SlurmFails."""
-    lines = answer_of(["squeue", "-h", "--me", "-o", "%F|%k"]).splitlines()
+    lines = answer_of(["squeue", "-h", "-u", str(os.getuid()), "-o", "%F|%k"]).splitlines()
     found = [line.split("|", 1)[0].strip() for line in lines if line.split("|", 1)[1:] == [comment]]
     return Job(max(map(int, found))) if found else None
 

@@ -60,7 +60,7 @@ class ArrayRun:
     """The array job of a result folder, which need not be there yet.
 
         run = ArrayRun(Path("results/local/mine"), wanted, parts=4)
-        attached = run.start()
+        attached = run.start(make_folder, lambda: False)
         run.wait(show)
 
     Every method raises ConfigError for what the user can put right.

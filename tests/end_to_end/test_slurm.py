@@ -171,6 +171,11 @@ def test_a_prelude_that_fails_ends_its_part_and_its_log_is_named(site, prelude):
     assert ("command not found" in said) == (prelude != "false") and ("which is empty" in said) == (prelude == "false")
 
 
+def test_a_job_without_room_for_a_worker_is_refused_before_it_dies(site):
+    ended = site.run(site.config(options=["--mem=420"], parts=1))
+    assert ended.exit_code == 3 and "this job may use 420 MiB of memory, of which snnbench keeps 512 MiB" in ended.stderr
+
+
 @pytest.mark.slow
 def test_records_of_another_run_are_not_replaced(site):
     config = site.config()

@@ -24,21 +24,6 @@ MISTAKES = {
     "unknown table": ('name = "a"\n[gird]\nbatch = [1]', ["gird", "did you mean 'grid'"]),
     "unknown key in grid": ('name = "a"\n[grid]\nneuron_count = [1]', ["grid.neuron_count", "did you mean", "[grid] has"]),
     "unknown key in measure": ('name = "a"\n[measure]\nblock = 1', ["measure.block", "did you mean 'blocks'", "[measure] has"]),
-    "no part": ('name = "a"\n[slurm]\nparts = 0', ["slurm.parts = 0", "must be above 0"]),
-    "unknown key in slurm": (
-        'name = "a"\n[slurm]\npartition = "gpu"',
-        ["slurm.partition", "unknown key", "[slurm] has parts, options"],
-    ),
-    "an option of sbatch": (
-        'name = "a"\n[slurm]\noptions = ["gpu"]',
-        ["slurm.options = 'gpu'", "must look like '--partition=gpu'"],
-    ),
-    "an array of one's own": (
-        'name = "a"\n[slurm]\noptions = ["--array=1-9"]',
-        ["slurm.options", "snnbench sets --array itself"],
-    ),
-    "a log of one's own": ('name = "a"\n[slurm]\noptions = ["-omine.log"]', ["slurm.options", "snnbench sets -o"]),
-    "prelude is a list": ('name = "a"\n[slurm]\nprelude = ["a"]', ["slurm.prelude = ['a']", "must be a text"]),
     "no name": ("seed = 1", ["name", "is missing"]),
     "name with a slash": ('name = "a/b"', ["name = 'a/b'", "letters, digits"]),
     "name of the parent folder": ('name = ".."', ["name = '..'", "letters, digits"]),
