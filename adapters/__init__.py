@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from snnbench.kernels.spec import NeuronSpec as NeuronSpec
     from snnbench.kernels.surrogates import derivative as derivative
 
     from .base.case import Case as Case
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from .base.contract import FixedPoint as FixedPoint
     from .base.contract import Unsupported as Unsupported
     from .base.jax_adapter import JaxAdapter as JaxAdapter
+    from .base.network import Network as Network
+    from .base.network import Node as Node
     from .base.spikes import jax_spike as jax_spike
     from .base.spikes import torch_spike as torch_spike
     from .base.time_loop import TimeLoop as TimeLoop
@@ -25,6 +28,9 @@ _MODULES = {
     "Case": ".base.case",
     "FixedPoint": ".base.contract",
     "JaxAdapter": ".base.jax_adapter",
+    "Network": ".base.network",
+    "NeuronSpec": "snnbench.kernels.spec",
+    "Node": ".base.network",
     "TimeLoop": ".base.time_loop",
     "TorchAdapter": ".base.torch_adapter",
     "Unsupported": ".base.contract",

@@ -22,6 +22,9 @@ SPIKE_SHARE = 0.3
 DATA = "data"
 """The workload that delivers recordings as batches of frames. Its cases have no neuron."""
 
+NETWORK = "network"
+"""The workload that is a network which the config brings: a NIR file, or a Python function."""
+
 NO_NETWORK = "none"
 """In a case's `behind`: its batches train nothing."""
 
@@ -69,6 +72,9 @@ class Case:
     through so many `loaders` (processes of torch's DataLoader), into `pinned` memory or not, and shifted by some channels with
     `augment`; the framework's variant `behind` trains a network on them, or `none` does.
 
+    A case of the workload `network` has in `network` the name of a network that its config brings, and a hash of all that this
+    is: `braille@9f1c0a37d2b84e65`.
+
     `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
     not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
 
@@ -100,6 +106,7 @@ class Case:
     pinned: bool = ABSENT
     augment: bool = ABSENT
     behind: str = ABSENT
+    network: str = ABSENT
 
     @property
     def framework_variant(self) -> str:
@@ -176,8 +183,8 @@ def sizes(case: Case) -> str:
 
 def full_name(case: Case) -> str:
     """Tells a case from all others: what its grid may vary, left out where it is as usual."""
-    parts = (case.framework_variant, case.neuron_label, case.workload, sizes(case), unusual(case), case.precision, case.device)
-    return " ".join(filter(None, parts))
+    network = (case.neuron_label, case.workload, case.network)
+    return " ".join(filter(None, (case.framework_variant, *network, sizes(case), unusual(case), case.precision, case.device)))
 
 
 def unusual(case: Case) -> str:

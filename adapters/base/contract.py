@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import frexp
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -147,6 +147,13 @@ class Adapter(ABC):
             return self._refuses_native(case, network)
         if (wrong := refused(case.loss, network)) or (case.optimizer and not network.parameters):
             return wrong or f"{case.optimizer} moves parameters, and this network has none"
+        neurons = [replace(case, neuron=spec) for spec in network.specs or (case.spec,)]
+        if len({self.scale_of(each) for each in neurons}) > 1:
+            return f"{self.name} scales its input by its decay, and this network's neurons have several"
+        return next((reason for each in neurons if (reason := self._refuses_neuron(each, network))), None)
+
+    def _refuses_neuron(self, case: Case, network: Network) -> str | None:
+        """Why this framework cannot compute `network` with neurons that are those of `case`."""
         if case.spec.current_decay is not None and case.construction not in self.synaptic_constructions:
             return f"{self.name}'s neurons are offered without a synaptic current in construction {case.construction!r}"
         if case.spec.adaptation is not None and case.construction not in self.adaptive_constructions:
@@ -197,7 +204,8 @@ class Adapter(ABC):
 
     @abstractmethod
     def program(self, case: Case, network: Network) -> "Program":
-        """Build `network` as `case` asks on its device, parameters not yet loaded. Its neurons are all `case.neuron`."""
+        """Build `network` as `case` asks on its device, parameters not yet loaded. Its neurons are all `case.neuron`, but of a
+        network that the config brings, whose nodes say which they are."""
 
 
 class MemoryProbe(Protocol):

@@ -27,7 +27,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from snnbench.kernels.spec import NeuronSpec
+
+if TYPE_CHECKING:
+    from .result import Array
 
 INPUT = "input"
 """The name under which nodes read the network's input."""
@@ -83,10 +88,14 @@ class Node:
 class Network:
     """Nodes that compute the last one's value from an input of features `input`, each after the nodes it reads. Raises
     ValueError, naming the node, for a name that stands twice or not before its reader, for shapes that do not fit, and for a bias
-    in front of a norm."""
+    in front of a norm.
+
+    `given` are float32 parameters by node and name, of the shapes in `parameters`, for a network that comes with its own. Nodes
+    that have none there are given seeded ones."""
 
     input: Shape
     nodes: tuple[Node, ...]
+    given: "Mapping[str, Mapping[str, Array]]" = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -103,6 +112,10 @@ class Network:
             if node.kind == "norm" and before is not None and before.options.get("bias"):
                 raise ValueError(f"node {before.name}: has a bias in front of a norm, whose gradient is exactly 0")
         self.shapes  # noqa: B018 raises for shapes that do not fit
+        for name, arrays in self.given.items():
+            expected = self.parameters.get(name, {})
+            if {key: tuple(array.shape) for key, array in arrays.items()} != expected:
+                raise ValueError(f"node {name}: the parameters that are given do not have the shapes {expected}")
 
     def node(self, name: str) -> Node:
         """The node of that name. Raises KeyError."""
@@ -129,6 +142,12 @@ class Network:
     def neurons(self) -> tuple[str, ...]:
         """Names of the neurons, first to last: the borders at which the proof judges."""
         return tuple(node.name for node in self.nodes if node.kind == "neuron")
+
+    @cached_property
+    def specs(self) -> tuple[NeuronSpec, ...]:
+        """The different neurons of the network in the order of its nodes, native ones left out."""
+        neurons = (self.node(name).options["neuron"] for name in self.neurons)
+        return tuple(dict.fromkeys(neuron for neuron in neurons if isinstance(neuron, NeuronSpec)))
 
     def neurons_behind(self, kind: str) -> list[tuple[str, str]]:
         """(node, neuron) of every neuron behind a node of a kind that does not hand out potentials. A linear and such a neuron
@@ -163,6 +182,10 @@ class Network:
                 return 1
             name = node.inputs[0]
         return time_steps
+
+    def bare(self) -> "Network":
+        """The same network without parameters of its own."""
+        return Network(self.input, self.nodes)
 
     def up_to(self, name: str) -> "Network":
         """The part of the network that ends with node `name`."""

@@ -48,7 +48,8 @@ def plan(
         blocks = f", {counted(left.blocks, 'block')}" if left.blocks else ""
         state = left.state + (f": {reason}" if reason else blocks)
         size = f"{sizes(case)} {unusual(case)}".rstrip()
-        table.add_row(case.framework_variant, case.neuron_label or "", case.workload, size, case.precision, case.device, state)
+        workload = case.network or case.workload
+        table.add_row(case.framework_variant, case.neuron_label or "", workload, size, case.precision, case.device, state)
     console = output()
     console.print(table)
     for sentence in reasons(cases):

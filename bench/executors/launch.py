@@ -17,6 +17,7 @@ from typing import Any
 
 from ..files import naming, own_folder
 from ..texts import clean
+from ..workloads.own import texts
 from .events import MOST_BYTES, read_events, read_object
 from .executor import TAIL_BYTES, CannotStart, Ending, Executor
 from .local import LocalExecutor
@@ -111,7 +112,7 @@ class Launched:
                     self._opened(places[pipe], os.O_RDWR | os.O_NONBLOCK) for pipe in ("orders", "answers")
                 )
                 given = {"parent": executor.parent, "memory_bytes": memory_bytes} | {what: str(at) for what, at in places.items()}
-                job_file.write_text(json.dumps({**job, **given}))
+                job_file.write_text(json.dumps({**job, **given, "networks": texts()}))
             # -P: a user's file named like a framework, in the current folder, must not hide the framework.
             arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
             # The adapter may do to its temporary folder what it likes.

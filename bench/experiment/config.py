@@ -13,9 +13,11 @@ from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PHASES, PRECISIONS, 
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..data.datasets import DATA_SETS, FRAMED, SYNTHETIC
+from ..data.datasets import FRAMED
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
+from .data import Data, found
+from .network import Networks, NetworkTable, checked, with_own
 from .setting import Setting, apply, setting_of
 from .shipped import located
 from .slurm import Slurm
@@ -132,12 +134,6 @@ class Container(_Table):
     pids: Count = 1024
 
 
-class Data(_Table):
-    """Where the workload `data` finds recordings that are not ours."""
-
-    folder: Annotated[str | None, Field(description="the folder that tonic calls save_to; it has SSC/ssc_train.h5")] = None
-
-
 class Experiment(_Table):
     """One config file."""
 
@@ -150,6 +146,7 @@ class Experiment(_Table):
     container: Container = Field(default_factory=Container)
     slurm: Slurm = Field(default_factory=Slurm)
     data: Data = Field(default_factory=Data)
+    network: Annotated[Networks, Field(description="networks of your own: a table, or several")] = []
 
 
 MOST_BYTES = 1 << 20
@@ -171,8 +168,16 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
     except ValidationError as error:
         raise ConfigError(_message(place, error, settings)) from None
     _check_excludes(place, experiment)
-    _check_axes(place, experiment.grid, settings)
-    experiment = experiment.model_copy(update={"data": _found(place, folder, experiment)})
+    grid = experiment.grid
+    grid.workload = with_own(place, experiment.network, grid.workload, "workload" in grid.model_fields_set)
+    _check_axes(place, grid, settings)
+    own = checked(experiment.network, place, folder)
+    experiment = experiment.model_copy(
+        update={
+            "data": found(experiment.data, place, folder, experiment.grid.dataset if "data" in grid.workload else []),
+            "network": own,
+        }
+    )
     # Files of adapters are named relative to the config that names them.
     beside = [check_reference(reference, folder, f"{place}: adapters") for reference in experiment.adapters]
     return experiment.model_copy(update={"adapters": beside})
@@ -214,6 +219,7 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
             "container": Container,
             "data": Data,
             "slurm": Slurm,
+            "network": NetworkTable,
         }
         known = tables.get(str(inside[0]) if len(inside) > 1 else "", Experiment).model_fields
         where = f"[{inside[0]}]" if len(inside) > 1 else "the top level"
@@ -252,20 +258,6 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
         raise refused("firing", f"input = {shown(grid.input)}")
     for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
         raise refused(axis, ", ".join(grid.workload))
-
-
-def _found(place: str, beside: Path, experiment: Experiment) -> Data:
-    """The table `data` with an absolute folder. Real recordings must be there."""
-    data, real = experiment.data, [name for name in experiment.grid.dataset if not name.startswith(SYNTHETIC)]
-    if "data" not in experiment.grid.workload or not real:
-        return data
-    if data.folder is None:
-        raise ConfigError(f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
-    folder = (beside / Path(data.folder).expanduser()).resolve()
-    for name in real:
-        if not (file := DATA_SETS[name].file(folder)).is_file():
-            raise ConfigError(f"{place}: data.folder = {shown(data.folder)}: there is no file {file}")
-    return data.model_copy(update={"folder": str(folder)})
 
 
 def meaningless(grid: Grid) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from snnbench.adapters.base.case import Case, Native, variants_of
+from snnbench.adapters.base.case import NETWORK, Case, Native, variants_of
 from snnbench.kernels.spec import NeuronSpec
 
 from ..mistakes import ConfigError, nearest
@@ -26,7 +26,12 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
     combinations = (dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values()))
-    cases = [Case("", seed=experiment.seed, **combination) for combination in combinations]
+    brought: dict[str, list[Any]] = {NETWORK: [table.reference for table in experiment.network]}
+    cases = [
+        Case("", seed=experiment.seed, network=network, **combination)
+        for combination in combinations
+        for network in brought.get(combination["workload"], [None])
+    ]
     found = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
     excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT)]
     return [case for case in found if not any(_matches(case, entry) for entry in excluded)]

@@ -19,11 +19,14 @@ from .problem import ONE_INPUT, draw_input, draw_parameters, scaled_nodes
 from .recurrence import run, spec_of
 
 TARGET_RATE = 0.15
+LEAST_KEPT, MOST_KEPT = 0.02, 0.5
+"""Firing rates of a neuron at which parameters that come with the network are kept as they are."""
 MOST_STEPS, MOST_ITEMS, MOST_NEURONS = 100, 4, 512
 
 
-def calibrate(case: Case, network: Network) -> dict[str, float]:
-    """The gain of every neuron: a factor on the parameters that make its currents (see `scaled_nodes`)."""
+def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, float]:
+    """The gain of every neuron: a factor on the parameters that make its currents (see `scaled_nodes`). `keep`: it is 1 for a
+    network's own parameters that make the neuron fire at 2 to 50 %."""
     last, gains = network.neurons[-1], {}
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
@@ -43,7 +46,9 @@ def calibrate(case: Case, network: Network) -> dict[str, float]:
             continue
         scaled = scaled_nodes(soft, node.name) - settled
         settled |= scaled
-        gains[node.name] = _gain(partial(_rate, soft, node, own, result, scaled))
+        rate = partial(_rate, soft, node, own, result, scaled)
+        keeps = keep and scaled <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
+        gains[node.name] = 1.0 if keeps else _gain(rate)
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
             oracle.compute(result, node, {name: gains[node.name] * array for name, array in own.items()})

@@ -1,6 +1,6 @@
 """The oracle run free on its own spikes: computed once per problem in a process of its own, kept as a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,31 @@ from .calibration import calibrate
 from .problem import generate
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
+MOST_GAIN = 32
+"""By which a network's own weights may be scaled, up or down."""
 
 
 @dataclass
 class FreeRun:
-    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features)."""
+    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features). `seeded`: of seeded weights, although the
+    network comes with its own."""
 
     gains: dict[str, float]
     rates: dict[str, float]
     spikes: np.ndarray
+    seeded: bool = False
+
+    def of(self, network: Network) -> Network:
+        """The network with the weights that this run had."""
+        return network.bare() if self.seeded else network
+
+    @property
+    def weights(self) -> str:
+        """Whose weights these are, of a network that comes with its own."""
+        if self.seeded:
+            return "seeded: its own do not make its neurons fire"
+        scaled = ", ".join(f"{gain:.3g}" for gain in self.gains.values())
+        return "its own" if all(gain == 1 for gain in self.gains.values()) else f"its own times {scaled}"
 
     @property
     def unsuitable(self) -> str | None:
@@ -43,8 +59,17 @@ class FreeRun:
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
-    """Calibrate `case` and run its oracle free."""
-    gains = calibrate(case, network)
+    """Calibrate `case` and run its oracle free. A network's own weights are used as they are, or times a gain, if that makes its
+    neurons fire; else seeded ones are."""
+    if network.given:
+        kept = _free_run(case, network)
+        if not kept.unsuitable and all(1 / MOST_GAIN < gain < MOST_GAIN for gain in kept.gains.values()):
+            return kept
+    return replace(_free_run(case, network.bare()), seeded=bool(network.given))
+
+
+def _free_run(case: Case, network: Network) -> FreeRun:
+    gains = calibrate(case, network, keep=True)
     problem = generate(case, network, gains)
     rates: dict[str, float] = {}
 
@@ -59,7 +84,7 @@ def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`."""
     free = free_run(case, workload_of(case).network(case))
     names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
-    np.savez_compressed(path, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes)
+    np.savez_compressed(path, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes, seeded=free.seeded)
 
 
 def read_free_run(path: Path) -> FreeRun:
@@ -68,7 +93,7 @@ def read_free_run(path: Path) -> FreeRun:
         with np.load(path, allow_pickle=False) as stored:
             names = stored["neurons"].tolist()
             gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
-            return FreeRun(gains, rates, stored["spikes"])
+            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]) if "seeded" in stored else False)
     except OSError:
         raise
     except Exception as error:  # of many kinds: what is damaged may be the archive, its compressed bytes or an array

@@ -146,9 +146,11 @@ def scaled_nodes(network: Network, neuron: str) -> set[str]:
 
 
 def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.ndarray]:
-    """Parameters of a node before the gain."""
+    """Parameters of a node before the gain: those that come with the network, or seeded ones."""
     index, kind = list(network.parameters).index(name), network.node(name).kind
-    arrays = {}
+    arrays = {key: array.astype(np.float32) for key, array in network.given.get(name, {}).items()}
+    if arrays:
+        return arrays
     for key, shape in network.parameters[name].items():
         if key == "decay":
             arrays[key] = np.full(shape, parameter_of_decay(network.node(name).options["neuron"]), np.float32)

@@ -74,18 +74,27 @@ class Proof:
 
 
 def prove(
-    adapter: Adapter, case: Case, workload: Workload, gains: dict[str, float], sleep: Sleep = time.sleep, backward: bool = True
+    adapter: Adapter,
+    case: Case,
+    workload: Workload,
+    gains: dict[str, float],
+    sleep: Sleep = time.sleep,
+    backward: bool = True,
+    seeded: bool = False,
 ) -> Proof:
-    """The whole proof of `case`; `gains` are its neurons'. Stops at the first stage that fails. Where memory does not hold the
+    """The whole proof of `case`; `gains` are its neurons'. Weights of the network's own are those of its own size alone, and not
+    even there if they are `seeded`. Stops at the first stage that fails. Where memory does not hold the
     backward of the case's own size, its gradients are proved at the small size only. A native neuron is held against nothing: it
     is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
     reasons = {"fixed point": adapter.fixed_point(case) is not None, "no gradients at its own size": not backward}
     proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
     for name, stage_case, network in _stages(case, workload, adapter.fixed_point(case)):
-        with_backward = backward or not name.startswith(OWN_SIZE)
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
-        problem = problem_of(stage_case, network, gains if name.startswith(OWN_SIZE) else calibrate(stage_case, network), fixed)
+        own = name.startswith(OWN_SIZE)
+        with_backward = backward or not own
+        network = network if own and not seeded else network.bare()
+        problem = problem_of(stage_case, network, gains if own else calibrate(stage_case, network), fixed)
         program, limits = adapter.program(stage_case, network), limits_of(stage_case, network, fixed)
         try:
             program.load(problem.parameters)
@@ -126,8 +135,8 @@ def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterato
         yield small(f"{case.precision}, gradients", "spikes", input_grad=True)
         yield own
         return
-    if not is_chain(own[2]):
-        layer = one_layer(case)
+    for spec in () if is_chain(own[2]) else own[2].specs:
+        layer = one_layer(replace(case, neuron=spec))
         yield "one layer, fp32, spikes", layer, workload_of(layer).network(layer)
     if fixed:
         for kind in dict.fromkeys(["spikes", case.input]):

@@ -1,6 +1,7 @@
 """The outcome of one case in one block, as a result folder stores it."""
 
 import marshal
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -15,6 +16,7 @@ from ..facts import Facts
 from ..mistakes import LARGEST_SEED, MOMENT, shown
 from ..status import worst
 from ..texts import clean
+from ..workloads.own import REFERENCE
 
 SCHEMA: Literal[2] = 2
 COMMIT = r"^[0-9a-f]{40,64}(-dirty)?$"
@@ -38,6 +40,8 @@ def _typed(written: bytes) -> tuple[Case, str]:
         raise ValueError(schema.fault(error)) from None
     except (TypeError, KeyError, OverflowError) as error:
         raise ValueError(f"not a case: {error}") from None
+    if case.network is not None and not (type(case.network) is str and re.match(REFERENCE, case.network)):
+        raise ValueError(f"network = {shown(case.network)}: must look like braille@9f1c0a37d2b84e65")
     for name in NAMES:
         if type(text := getattr(case, name)) is not str or not 0 < len(text) <= 200 or clean(text) != text:
             raise ValueError(f"{name} = {shown(text)}: must be a short text, in quotes")

@@ -24,6 +24,7 @@ class Axis:
 AXES = {
     "neuron": Axis("neuron", lambda value: f"neuron {value.label()}"),
     "workload": Axis("workload"),
+    "network": Axis("network"),
     "device": Axis("device"),
     "precision": Axis("precision"),
     "layers": Axis("layers", lambda value: "1 layer" if value == 1 else f"{value} layers", unit="count"),

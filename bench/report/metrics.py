@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from snnbench.adapters.base.breakdown import KINDS, STAGES
-from snnbench.adapters.base.case import DATA_AXES, PHASES, USUAL_PHASES
+from snnbench.adapters.base.case import DATA_AXES, NETWORK, PHASES, USUAL_PHASES
 from snnbench.kernels.spec import NeuronSpec
 
 from .. import units
@@ -204,7 +204,7 @@ EVERY_NEURON = NEURON.index("max_spikes") + 1
 """So many of its fields every neuron has: they stand at the front, others behind what came before them."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES))),
+    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK))),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
@@ -294,5 +294,8 @@ METRICS: tuple[Metric, ...] = (
     *map(_case_metric, DATA_AXES),
     *DELIVERY,
     Metric("git_commit", lambda row: row.first.git_commit),
+    _case_metric(NETWORK),
+    # Of a network that a config brings: whether its own weights were timed, times which gains, or seeded ones.
+    _fact("weights"),
 )
 """In the order of results.csv, which people's scripts read."""

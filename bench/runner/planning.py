@@ -25,6 +25,7 @@ from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
 from ..worker.task import Inquiry, Task
+from .own_networks import with_networks
 
 
 class Where(StrEnum):
@@ -104,7 +105,7 @@ def load_plan(
     if other and where is not Where.LOCAL:
         raise ConfigError(f"--beside {other}: needs workers that are processes, not --executor {where}")
     part = parse_shard(shard)
-    experiment = load_config(config, settings)
+    experiment = with_networks(load_config(config, settings), place)
     given = adapter_files(given)
     files = [*experiment.adapters, *given]
     executor = _executor(where, experiment, files)

@@ -27,6 +27,7 @@ def main() -> None:
     die_with_parent(job["parent"])
     forbid_network_and_pip()
     limit_memory(job["memory_bytes"])
+    learn_networks(job["networks"])
     answers = os.open(job["answers"], os.O_WRONLY)
     try:
         status = carry_out(verb, job)
@@ -36,6 +37,15 @@ def main() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # frameworks take up to a second to tear themselves down, and some crash doing it
+
+
+def learn_networks(networks: dict[str, str]) -> None:
+    """Know the networks that a config brings."""
+    if networks:
+        from ..workloads.own import learn  # imports NumPy, which must find the limits set
+
+        for reference, text in networks.items():
+            learn(reference, text)
 
 
 def carry_out(verb: str, job: Job) -> int:
@@ -152,12 +162,19 @@ def describe(job: Job, emit: Emit) -> None:
     emit({"part": "describe", "adapters": adapters, "environment": describe_environment(inquiry.environment)})
 
 
+def network(job: Job, emit: Emit) -> None:
+    from .own_network import write
+
+    with own_writing():
+        write(job["function"], Path(job["made"]))
+
+
 def null(job: Job, emit: Emit) -> None:
     """Only import what a measuring worker imports: its duration is the harness's own cost."""
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, null)}
+VERBS = {f.__name__: f for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, network, null)}
 
 if __name__ == "__main__":
     main()

@@ -118,7 +118,8 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     free = _free_run(order["free_run"], case)
     if free.unsuitable:
         raise Unsupported(free.unsuitable)
-    proof = prove(RemoteAdapter(link), case, workload, free.gains, backward=bool(order["prove"]["backward"]))
+    backward = bool(order["prove"]["backward"])
+    proof = prove(RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded)
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
     return [{"part": "proof", **status, "proof": {**proof.as_dict(), **free.facts()}}]
 
@@ -156,5 +157,6 @@ def _free_run(path: str | None, case: Case) -> FreeRun:
 @lru_cache(maxsize=1)
 def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale: float) -> Problem:
     """The timed problem, which all frameworks of a comparison share."""
-    network = workload_of(case).network(case)
-    return on_stronger_input(problem_of(case, network, _free_run(path, case).gains, fixed), input_scale)
+    free = _free_run(path, case)
+    network = free.of(workload_of(case).network(case))
+    return on_stronger_input(problem_of(case, network, free.gains, fixed), input_scale)

@@ -78,7 +78,10 @@ class Worker(Measured):
         with self._part("problem", "error"):
             free = read_free_run(self.task.free_run)
             self.fixed = adapter.fixed_point(self.case)
+            self.network = free.of(self.network)
             problem = problem_of(self.case, self.network, free.gains, self.fixed)
+            if self.network.given or free.seeded:
+                self.emit({"part": "problem", "facts": {"weights": free.weights}})
         with self._part("build", "build_error"):
             if reason := adapter.refuses(self.case, self.network):
                 raise Unsupported(reason)

@@ -10,6 +10,7 @@ from .frames_mlp import frames_mlp
 from .lif import lif
 from .linear_lif import linear_lif, one_layer
 from .mnist_mlp import mnist_mlp
+from .own import own
 from .recurrent_lif import recurrent_lif
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .workload import Workload
@@ -19,7 +20,7 @@ NETWORKS = (
     *(frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
 )
-WORKLOADS: dict[str, Workload] = {each.name: each for each in (*LAYERS, *NETWORKS, data)}
+WORKLOADS: dict[str, Workload] = {each.name: each for each in (*LAYERS, *NETWORKS, data, own)}
 """Every workload by its name."""
 
 

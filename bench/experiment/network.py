@@ -1,0 +1,131 @@
+"""The table `[network]` of a config: where a network of the user's own comes from, and what a NIR file does not say."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from snnbench.adapters.base.case import NETWORK
+from snnbench.kernels.spec import LARGEST, NEURONS, SURROGATES, NeuronSpec
+
+from ..mistakes import ConfigError, shown
+
+if TYPE_CHECKING:
+    Surrogate = str
+else:  # a type checker cannot read a Literal that is computed
+    Surrogate = Literal[SURROGATES]
+
+Positive = Annotated[float, Field(strict=True, gt=0, lt=LARGEST, allow_inf_nan=False)]
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
+
+OF_NIR = ("dt", "decay", "reset", "gain", "detach_reset", "surrogate", "slope")
+"""Keys that say how a NIR file is read."""
+REQUIRED = {
+    "dt": "dt, the time of a step in the unit of the file's time constants, such as 1e-4",
+    "decay": "decay, 'euler' (1 - dt/tau) or 'exact' (exp(-dt/tau))",
+    "reset": "reset, 'soft' (the threshold is subtracted) or 'hard' (to zero)",
+}
+
+
+class NetworkFault(ValueError):
+    """Why a file gives no network, in one sentence that goes on behind the file's name."""
+
+
+class NetworkTable(BaseModel):
+    """One network of the user's own: a NIR file, or a Python function without arguments that returns a `Network`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    nir: Annotated[str | None, Field(min_length=1, description="a NIR file, relative to the config")] = None
+    python: Annotated[str | None, Field(min_length=1, description="file.py:function, relative to the config")] = None
+    name: Annotated[str | None, Field(pattern=NAME, max_length=64, description="default: that of the file")] = None
+    dt: Annotated[Positive | None, Field(description="time of a step in the unit of the file's time constants")] = None
+    decay: Annotated[Literal["euler", "exact"] | None, Field(description="1 - dt/tau, or exp(-dt/tau)")] = None
+    reset: Annotated[Literal["soft", "hard"] | None, Field(description="the threshold is subtracted, or to zero")] = None
+    gain: Annotated[Literal["nir", "unit"], Field(description="of currents: (1 - decay) r, or 1")] = "nir"
+    detach_reset: Annotated[bool | None, Field(strict=True, description="no gradient through the reset")] = None
+    surrogate: Surrogate = "superspike"
+    slope: Positive = 1.0
+    _reference: str = PrivateAttr("")
+
+    @property
+    def reference(self) -> str:
+        """What cases call the network, once it is known."""
+        return self._reference
+
+    def known_as(self, reference: str) -> Self:
+        """The table of a network that is known by that reference."""
+        known = self.model_copy()
+        known._reference = reference
+        return known
+
+    @property
+    def file(self) -> Path:
+        """The NIR file, or that of the function."""
+        return Path(self.nir if self.nir is not None else (self.python or "").rpartition(":")[0])
+
+    @property
+    def key(self) -> str:
+        return "nir" if self.nir is not None else "python"
+
+    @property
+    def neuron(self) -> NeuronSpec:
+        """The neuron of a NIR file, but for its decay; its threshold is 1."""
+        named = NEURONS[self.reset or "soft"]
+        detached = named.detach_reset if self.detach_reset is None else self.detach_reset
+        return NeuronSpec(named.reset, detached, surrogate=self.surrogate, slope=self.slope)
+
+    @property
+    def called(self) -> str:
+        """Its name: the one given, else the file's."""
+        return self.name or re.sub(r"[^A-Za-z0-9_.-]", "-", self.file.stem).lstrip(".-")[:64] or "network"
+
+
+def listed(value: Any) -> Any:
+    """One table, or several."""
+    return [value] if isinstance(value, dict) else value
+
+
+Networks = Annotated[list[NetworkTable], BeforeValidator(listed)]
+
+
+def with_own(place: str, tables: Sequence[NetworkTable], workloads: list[str], named: bool) -> list[str]:
+    """The workloads of a grid, and without any that is `named` its own networks if there are some. Raises ConfigError if the
+    tables have no use, or are missing."""
+    if tables and not named:
+        return [NETWORK]
+    if tables and NETWORK not in workloads:
+        raise ConfigError(f"{place}: grid.workload = {shown(workloads)}: has no {NETWORK!r}, which the table [network] is for")
+    if NETWORK in workloads and not tables:
+        raise ConfigError(f"{place}: grid.workload: {NETWORK!r} needs a table [network], which says where the network comes from")
+    return workloads
+
+
+def checked(tables: Sequence[NetworkTable], place: str, folder: Path) -> list[NetworkTable]:
+    """The tables of the config `place`, with absolute paths: files are named relative to `folder`. Raises ConfigError for what a table lacks or has too much."""
+    return [_checked(table, place, folder) for table in tables]
+
+
+def _checked(table: NetworkTable, place: str, folder: Path) -> NetworkTable:
+    if (table.nir is None) == (table.python is None):
+        raise ConfigError(f"{place}: network: needs either nir = 'file.nir' or python = 'file.py:function'")
+    if table.nir is not None:
+        for key, words in REQUIRED.items():
+            if getattr(table, key) is None:
+                raise ConfigError(f"{place}: network.{key}: is missing: a NIR file does not say {words}")
+    elif more := [key for key in OF_NIR if key in table.model_fields_set and key in table.model_dump(exclude_defaults=True)]:
+        raise ConfigError(f"{place}: network.{more[0]}: is for nir; a function's nodes have their neurons")
+    source, _, function = (table.python or "").rpartition(":") if table.nir is None else (table.nir, "", "")
+    if table.python is not None and not (function.isidentifier() and source.endswith(".py")):
+        raise ConfigError(f"{place}: network.python = {shown(table.python)}: must look like 'file.py:function'")
+    try:
+        file = (folder / Path(source).expanduser()).resolve()
+        there = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, no such home folder
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{place}: network.{table.key} = {shown(source)}: cannot be a file: {why}") from None
+    if not there:
+        raise ConfigError(f"{place}: network.{table.key} = {shown(source)}: there is no file {file}")
+    return table.model_copy(update={table.key: f"{file}:{function}" if table.nir is None else str(file)})

@@ -1,0 +1,56 @@
+"""The networks that a config brings become known: NIR files are imported here, functions are called by a worker."""
+
+import json
+from pathlib import Path
+
+from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
+from ..executors.surroundings import worker_environment
+from ..experiment.config import Experiment
+from ..experiment.network import NetworkFault, NetworkTable
+from ..experiment.nir_file import read_nir
+from ..experiment.nir_network import network_of
+from ..mistakes import ConfigError
+from ..texts import clean
+from ..workloads.own import as_text, learn, reference_of
+
+TIMEOUT_S = 60.0
+
+
+def with_networks(experiment: Experiment, place: str) -> Experiment:
+    """The experiment, with its networks known to this process and its workers; `place` names its config. Raises ConfigError for what is no network."""
+    known = []
+    for table in experiment.network:
+        try:
+            text = _of_file(Path(table.nir), table) if table.nir else _of_function(str(table.python))
+        except NetworkFault as error:
+            raise ConfigError(f"{place}: network.{table.key}: {table.file.name} {clean(str(error))}") from None
+        reference = reference_of(table.called, text)
+        learn(reference, text)
+        known.append(table.known_as(reference))
+    return experiment.model_copy(update={"network": known})
+
+
+def _of_file(path: Path, table: NetworkTable) -> str:
+    """The text of the network in a NIR file. Raises NetworkFault."""
+    return as_text(network_of(read_nir(path), table))
+
+
+def _of_function(reference: str) -> str:
+    """The text of the network that a function returns. Raises NetworkFault."""
+    with scratch_apart() as scratch:
+        made = scratch / "network.json"
+        job = {"function": reference, "made": str(made)}
+        surroundings = worker_environment("cpu", 0)
+        outcome = launch("network", job, scratch, TIMEOUT_S, APART_MEMORY_BYTES, surroundings, shared=[scratch])
+        answer = json.loads(made.read_text()) if made.is_file() else {"fault": _ended(outcome)}
+    if fault := answer.get("fault"):
+        raise NetworkFault(fault)
+    return str(answer["text"])
+
+
+def _ended(outcome: Outcome) -> str:
+    """How a process ended that gave no network."""
+    if outcome.timed_out:
+        return f"gave no network within {TIMEOUT_S:.0f} s"
+    last = (outcome.output_tail.strip().splitlines() or ["it said nothing"])[-1]
+    return f"ended its process without a network: {last}"

@@ -1,0 +1,107 @@
+"""`network`: a network that the config brings, a NIR file or a Python function. Other processes are told it as text."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base.case import NETWORK, Case
+from snnbench.adapters.base.network import Network, Node
+from snnbench.kernels.spec import NeuronSpec
+
+from .workload import Workload
+
+REFERENCE = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}@[0-9a-f]{16}$"
+"""What a case calls such a network: a name, and the hash of all that it is."""
+
+_KNOWN: dict[str, Network] = {}
+_TEXTS: dict[str, str] = {}
+
+
+def reference_of(name: str, text: str) -> str:
+    return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def learn(reference: str, text: str) -> Network:
+    """Know the network of a text, which `as_text` wrote, by that reference in this process. Raises ValueError for another
+    text."""
+    name, _, digest = reference.partition("@")
+    if not re.match(REFERENCE, reference) or reference_of(name, text).partition("@")[2] != digest:
+        raise ValueError(f"the network {reference} is not the one with this hash")
+    if reference not in _KNOWN:
+        _KNOWN[reference], _TEXTS[reference] = of_text(text), text
+    return _KNOWN[reference]
+
+
+def texts() -> dict[str, str]:
+    """All networks that this process knows, by reference: what its workers are told."""
+    return dict(_TEXTS)
+
+
+def as_text(network: Network) -> str:
+    """A network with all its options and the parameters that come with it, as JSON: of equal networks the same text."""
+    nodes = [
+        {"name": node.name, "kind": node.kind, "inputs": list(node.inputs), "options": _plain(node.options)}
+        for node in network.nodes
+    ]
+    given = {node: {key: _written(array) for key, array in arrays.items()} for node, arrays in network.given.items()}
+    return json.dumps({"input": list(network.input), "nodes": nodes, "given": given}, sort_keys=True)
+
+
+def of_text(text: str) -> Network:
+    """The inverse of `as_text`."""
+    values = json.loads(text)
+    nodes = tuple(Node(each["name"], each["kind"], tuple(each["inputs"]), _typed(each["options"])) for each in values["nodes"])
+    given = {node: {key: _read(array) for key, array in arrays.items()} for node, arrays in values["given"].items()}
+    return Network(tuple(values["input"]), nodes, given)
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for JSON. Raises TypeError for a neuron that is none of the specification's."""
+    neuron = options.get("neuron")
+    if "neuron" in options and not isinstance(neuron, NeuronSpec):
+        raise TypeError(f"neuron = {neuron!r} must be a NeuronSpec")
+    return {**options, **({"neuron": neuron.as_dict()} if neuron else {})}
+
+
+def _typed(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, **({"neuron": NeuronSpec(**options["neuron"])} if "neuron" in options else {})}
+
+
+def _written(array: np.ndarray) -> dict[str, Any]:
+    data = base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()
+    return {"shape": list(array.shape), "float32": data}
+
+
+def _read(stored: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(stored["float32"]), "<f4").reshape(stored["shape"]).astype(np.float32)
+
+
+def _network_of(case: Case) -> Network:
+    """A network that the config brings."""
+    return _KNOWN[case.network]
+
+
+class Own(Workload):
+    """The workload of all networks that configs bring. They have neurons and sizes of their own."""
+
+    def canonical(self, case: Case) -> Case:
+        return replace(super().canonical(case), neuron=_network_of(case).specs[0])
+
+    def small_case(self, case: Case, input: str = "spikes") -> Case:
+        """With the network's own sizes: of few last neurons so many more steps that enough of their spikes are seen."""
+        network = _network_of(case)
+        last = prod(network.shapes[network.neurons[-1]])
+        return replace(super().small_case(case, input), time_steps=min(97, max(11, 1 + 200 // last)))
+
+    def ignores(self, axis: str, values: Sequence[Any]) -> bool:
+        return axis == "neuron" or super().ignores(axis, values)
+
+
+own = Own(NETWORK, _network_of, axes=(), small={"time_steps": 11, "batch": 3})
