@@ -12,6 +12,7 @@ from snnbench.kernels.spec import NeuronSpec
 
 from .breakdown import Breakdown
 from .case import DATA, Case, missing_variant
+from .memory_probe import MemoryProbe
 from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
 from .training import refused
@@ -206,19 +207,6 @@ class Adapter(ABC):
     def program(self, case: Case, network: Network) -> "Program":
         """Build `network` as `case` asks on its device, parameters not yet loaded. Its neurons are all `case.neuron`, but of a
         network that the config brings, whose nodes say which they are."""
-
-
-class MemoryProbe(Protocol):
-    """Bytes on a device: `in_use` now, once everything is computed; `before`, in use at the last reset; the peak since."""
-
-    meaning: str
-    before: int
-
-    def reset(self) -> None: ...
-    def in_use(self) -> int: ...
-
-    def peak(self) -> tuple[int, int, int | None]:
-        """(bytes in use at reset, most bytes in use since, most bytes held by the allocator or None)."""
 
 
 class Program(ReadByHarness, Protocol):

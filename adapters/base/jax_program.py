@@ -12,10 +12,11 @@ import numpy as np
 
 from .breakdown import Breakdown
 from .case import Case
-from .contract import LEARNING_RATE, MemoryProbe, Parameters, Program
+from .contract import LEARNING_RATE, Parameters, Program
 from .jax_breakdown import breakdown, bytes_of
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .jax_training import Updates, loss_of
+from .memory_probe import MemoryProbe
 from .network import INPUT, Network, Shape
 from .result import Array, Result
 from .rolling import rolled

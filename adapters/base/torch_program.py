@@ -12,7 +12,8 @@ from torch import Tensor
 
 from .breakdown import Breakdown
 from .case import Case
-from .contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
+from .contract import LEARNING_RATE, OtherNetwork, Parameters, Program
+from .memory_probe import MemoryProbe
 from .modes import COMPILE_MODES
 from .network import INPUT, Network, Shape
 from .result import Array, Result

@@ -104,7 +104,8 @@ def with_own(place: str, tables: Sequence[NetworkTable], workloads: list[str], n
 
 
 def checked(tables: Sequence[NetworkTable], place: str, folder: Path) -> list[NetworkTable]:
-    """The tables of the config `place`, with absolute paths: files are named relative to `folder`. Raises ConfigError for what a table lacks or has too much."""
+    """The tables of the config `place`, with absolute paths: files are named relative to `folder`. Raises
+    ConfigError for what a table lacks or has too much."""
     return [_checked(table, place, folder) for table in tables]
 
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.contract import MemoryProbe, Program
+from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.memory_probe import MemoryProbe
 
 from .phases import Phase
 

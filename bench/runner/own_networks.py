@@ -17,7 +17,8 @@ TIMEOUT_S = 60.0
 
 
 def with_networks(experiment: Experiment, place: str) -> Experiment:
-    """The experiment, with its networks known to this process and its workers; `place` names its config. Raises ConfigError for what is no network."""
+    """The experiment, with its networks known to this process and its workers; `place` names its config. Raises
+    ConfigError for what is no network."""
     known = []
     for table in experiment.network:
         try:

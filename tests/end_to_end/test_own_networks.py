@@ -75,7 +75,7 @@ def test_files_of_three_libraries_are_proved_and_measured(snnbench):
     assert len({row["group"] for row in found}) == 3
     again = snnbench("plan", "--config", path, "--out", "out", "--json")
     assert {case["state"] for case in json.loads(again.stdout)["cases"]} == {"done"}
-    write_nir(folder / "norse.nir", **chain(affine(7, 13), lif()))
+    write_nir(folder / "norse.nir", **chain(affine(7, 13), lif(), shape=(13,)))
     config(folder, 'nir = "norse.nir"\ndt = 1e-4\ndecay = "euler"\nreset = "soft"')
     again = snnbench("plan", "--config", path, "--out", "out", "--json")
     assert {case["state"] for case in json.loads(again.stdout)["cases"]} == {"to do"}, "another file is another network"
