@@ -260,3 +260,5 @@ class Proof(TypedDict):
     loosened: NotRequired[list[Text]]
     gains: NotRequired[list[Finite]]
     oracle_rates: NotRequired[list[Finite]]
+    work: NotRequired[dict[Label, Bytes]]
+    weights: NotRequired[Text]

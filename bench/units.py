@@ -28,6 +28,18 @@ def duration(value: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def joules(value: float | None) -> str:
+    """Three significant digits with a fitting unit: `1.23 mJ`."""
+    return "" if value is None else _scaled(value, {"J": 1.0, "mJ": 1e-3, "µJ": 1e-6, "nJ": 1e-9})
+
+
+def many(value: float | None) -> str:
+    """A large count: `1.23 M`, `12,345`."""
+    if value is None or value < 1e5:
+        return "" if value is None else f"{value:,.0f}"
+    return _scaled(value, {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3})
+
+
 def share(value: float | None) -> str:
     return "" if value is None else f"{value:.1%}"
 

@@ -172,12 +172,8 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
     grid.workload = with_own(place, experiment.network, grid.workload, "workload" in grid.model_fields_set)
     _check_axes(place, grid, settings)
     own = checked(experiment.network, place, folder)
-    experiment = experiment.model_copy(
-        update={
-            "data": found(experiment.data, place, folder, experiment.grid.dataset if "data" in grid.workload else []),
-            "network": own,
-        }
-    )
+    data = found(experiment.data, place, folder, grid.dataset if "data" in grid.workload else [])
+    experiment = experiment.model_copy(update={"data": data, "network": own})
     # Files of adapters are named relative to the config that names them.
     beside = [check_reference(reference, folder, f"{place}: adapters") for reference in experiment.adapters]
     return experiment.model_copy(update={"adapters": beside})

@@ -1,16 +1,18 @@
 """The oracle run free on its own spikes: computed once per problem in a process of its own, kept as a file."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
+from snnbench.adapters.base.network import Network, Node
 
 from ..workloads import workload_of
 from . import oracle
 from .calibration import calibrate
+from .events import WORK, operations
 from .problem import generate
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
@@ -21,12 +23,13 @@ MOST_GAIN = 32
 @dataclass
 class FreeRun:
     """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features). `seeded`: of seeded weights, although the
-    network comes with its own."""
+    network comes with its own. `work`: spikes of all neurons and operations of a forward, see `WORK`."""
 
     gains: dict[str, float]
     rates: dict[str, float]
     spikes: np.ndarray
     seeded: bool = False
+    work: dict[str, int] = field(default_factory=dict)
 
     def of(self, network: Network) -> Network:
         """The network with the weights that this run had."""
@@ -53,9 +56,12 @@ class FreeRun:
         """Share of the last neuron's spikes that differ from the oracle's own run."""
         return float((self.spikes != spikes).mean())
 
-    def facts(self) -> dict[str, list[float]]:
-        """For the record: gains and rates from the first neuron to the last."""
-        return {"gains": list(self.gains.values()), "oracle_rates": list(self.rates.values())}
+    def facts(self, network: Network) -> dict[str, Any]:
+        """For the record: gains and rates from the first neuron to the last, the work, and of a network with weights of its own
+        whose they were."""
+        weights = {"weights": self.weights} if network.given else {}
+        rates = {"gains": list(self.gains.values()), "oracle_rates": list(self.rates.values())}
+        return {**rates, **({"work": self.work} if self.work else {}), **weights}
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
@@ -72,19 +78,27 @@ def _free_run(case: Case, network: Network) -> FreeRun:
     gains = calibrate(case, network, keep=True)
     problem = generate(case, network, gains)
     rates: dict[str, float] = {}
+    work = dict.fromkeys(WORK, 0.0)
 
-    def seen(result: oracle.Run, neuron: str) -> None:
-        rates[neuron] = float(result.spikes[neuron].mean())
+    def computed(result: oracle.Run, node: Node) -> None:
+        if node.kind == "neuron":
+            spikes = result.spikes[node.name]
+            rates[node.name] = float(spikes.mean())
+            work["spikes"] += float(spikes.sum())
+        for name, count in zip(WORK[1:], operations(network, node, result), strict=True):
+            work[name] += count
 
-    result = oracle.forward(network, problem.parameters, problem.input, seen=seen)
-    return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8))
+    result = oracle.forward(network, problem.parameters, problem.input, computed=computed)
+    counts = {name: round(count) for name, count in work.items()}
+    return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8), work=counts)
 
 
 def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`."""
     free = free_run(case, workload_of(case).network(case))
     names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
-    np.savez_compressed(path, allow_pickle=False, neurons=names, gains=gains, rates=rates, spikes=free.spikes, seeded=free.seeded)
+    arrays: dict[str, Any] = {"neurons": names, "gains": gains, "rates": rates, "spikes": free.spikes, "seeded": free.seeded}
+    np.savez_compressed(path, allow_pickle=False, **arrays, work=[free.work[name] for name in WORK])
 
 
 def read_free_run(path: Path) -> FreeRun:
@@ -93,7 +107,10 @@ def read_free_run(path: Path) -> FreeRun:
         with np.load(path, allow_pickle=False) as stored:
             names = stored["neurons"].tolist()
             gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
-            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]) if "seeded" in stored else False)
+            if "work" not in stored:  # of an earlier version
+                return FreeRun(gains, rates, stored["spikes"])
+            work = dict(zip(WORK, stored["work"].tolist(), strict=True))
+            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]), work)
     except OSError:
         raise
     except Exception as error:  # of many kinds: what is damaged may be the archive, its compressed bytes or an array

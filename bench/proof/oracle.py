@@ -83,16 +83,18 @@ def forward(
     contrary: Mapping[str, float] | None = None,
     seen: Callable[[Run, str], None] = lambda run, neuron: None,
     wider: Mapping[str, float] | None = None,
+    computed: Callable[[Run, Node], None] = lambda run, node: None,
 ) -> Run:
     """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
-    threshold a neuron's decisions go the other way. `seen` is called for each neuron, before a lean run forgets it. `wider`: as
-    in a Run."""
+    threshold a neuron's decisions go the other way. `seen` is called for each neuron and `computed` for each node, before a lean
+    run forgets what it read. `wider`: as in a Run."""
     result = Run({INPUT: x.astype(np.float64)}, parameters, spikes or {}, wider or {}, is_lean(network, *x.shape[:2]))
     last_reader = {name: node.name for node in network.nodes for name in node.inputs}
     for node in network.nodes:
         compute(result, node, exact(parameters, node), result.forced.get(node.name), (contrary or {}).get(node.name))
         if node.kind == "neuron":
             seen(result, node.name)
+        computed(result, node)
         if result.lean:
             _forget(network, result, node, [name for name in node.inputs if last_reader[name] == node.name])
     return result

@@ -76,11 +76,14 @@ class Slot(_Strict):
 
 
 class Timing(_Strict):
-    """The slots of a phase in the order of their passes; see `measure/slots.py`."""
+    """The slots of a phase in the order of their passes; see `measure/slots.py`. `energy_j`: joules of a call, of what
+    `energy_of` names, by the machine's own counter; None where it has none."""
 
     device_clock: schema.Label
     warm_up_calls: schema.Count
     slots: Sequence[Slot]
+    energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = None
+    energy_of: Annotated[schema.Text | None, Field(exclude_if=lambda value: value is None)] = None
 
     def column(self, name: str) -> Sequence[Any]:
         """One value of every slot. Of many cases this is fast: see `compact.py`."""

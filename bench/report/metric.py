@@ -76,6 +76,8 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "share": units.share,
     "small share": units.small_share,
     "error": units.error,
+    "J": units.joules,
+    "many": units.many,
     "per_s": lambda value: f"{value:,.0f}",
     "times": lambda value: f"{value:.2f}×",
 }

@@ -22,6 +22,7 @@ from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, rema
 from .delivery import DELIVERY
 from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric, part_column
 from .origin import ORIGIN, device_clock, proved, warnings
+from .work import WORK
 
 HINTS = {
     "rank_low": "ranks by step time that the case may have among those that differ in nothing but the framework; =: not shown to "
@@ -295,7 +296,6 @@ METRICS: tuple[Metric, ...] = (
     *DELIVERY,
     Metric("git_commit", lambda row: row.first.git_commit),
     _case_metric(NETWORK),
-    # Of a network that a config brings: whether its own weights were timed, times which gains, or seeded ones.
-    _fact("weights"),
+    *WORK,
 )
 """In the order of results.csv, which people's scripts read."""

@@ -13,6 +13,7 @@ from snnbench.adapters.base.case import full_name
 from ..executors.events import senseless
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
+from ..machine.energy import meter_of
 from ..machine.monitor import Monitor, reader_of
 from ..machine.room import Room
 from .judge import Judge, passed
@@ -91,7 +92,9 @@ class Block:
                             yield self._finish(member)
                         continue
                     if live is None:
-                        live = LiveSet(self.launcher.measure, monitor, judge, self.launcher.canary, self.tell)
+                        live = LiveSet(
+                            self.launcher.measure, monitor, judge, self.launcher.canary, self.tell, meter_of(self.device)
+                        )
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()

@@ -15,11 +15,13 @@ from ..cores import usable_cores
 from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
 from ..machine.disturbance import Busy, disturbance
+from ..machine.energy import EnergyMeter
 from ..machine.monitor import Monitor
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
+from .energy import energy_of_step
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 from .witness import Ending, contradiction, other_endings
@@ -116,6 +118,11 @@ class Member:
         if phase in self.warm and (reason := contradiction(order, min(said, self.warm[phase].seconds), seconds)):
             self.refuse(phase, "implausible", reason)
 
+    def be_metered(self, meter: EnergyMeter) -> None:
+        """Find out the energy of a step."""
+        order, seconds = partial(self.order, "step", seed=getrandbits(62)), self.warm["step"].seconds
+        self.timing["step"] |= energy_of_step(meter, order, seconds)
+
     def be_seen_through(self, phase: str) -> None:
         """Refuse a phase whose calls are others where one of them may be judged."""
         if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
@@ -154,8 +161,10 @@ class LiveSet:
         judge: Judge,
         start_canary: Callable[[], Launched],
         tell: Callable[[str], None],
+        meter: EnergyMeter | None = None,
     ):
-        """Raises CannotStart."""
+        """Without a `meter` nobody knows the energy of a step. Raises CannotStart."""
+        self.meter = meter
         self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
         self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
@@ -184,6 +193,8 @@ class LiveSet:
                     member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
             for phase in list(member.warm):
                 member.be_seen_through(phase)
+            if self.meter and "step" in member.warm:
+                member.be_metered(self.meter)
 
     def _spent(self, member: Member) -> bool:
         return member.ordered_s >= self.measure.budget

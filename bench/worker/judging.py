@@ -121,7 +121,7 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     backward = bool(order["prove"]["backward"])
     proof = prove(RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded)
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
-    return [{"part": "proof", **status, "proof": {**proof.as_dict(), **free.facts()}}]
+    return [{"part": "proof", **status, "proof": {**proof.as_dict(), **free.facts(workload.network(case))}}]
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:

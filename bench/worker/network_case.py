@@ -80,8 +80,6 @@ class Worker(Measured):
             self.fixed = adapter.fixed_point(self.case)
             self.network = free.of(self.network)
             problem = problem_of(self.case, self.network, free.gains, self.fixed)
-            if self.network.given or free.seeded:
-                self.emit({"part": "problem", "facts": {"weights": free.weights}})
         with self._part("build", "build_error"):
             if reason := adapter.refuses(self.case, self.network):
                 raise Unsupported(reason)

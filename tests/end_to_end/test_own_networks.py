@@ -3,9 +3,13 @@
 import csv
 import json
 import shutil
+import time
 
 import pytest
 from support.nir_files import GOLDEN, affine, chain, lif, write_nir
+
+from snnbench.machine.energy import EnergyMeter
+from snnbench.run import block
 
 NIR = {
     "snntorch": 'dt = 1e-4\ndecay = "euler"\nreset = "hard"',
@@ -82,13 +86,18 @@ def test_files_of_three_libraries_are_proved_and_measured(snnbench):
 
 
 @pytest.mark.frameworks
-def test_the_network_of_a_function_is_proved_and_measured(snnbench):
+def test_the_network_of_a_function_is_proved_and_measured(snnbench, monkeypatch):
+    monkeypatch.setattr(block, "meter_of", lambda device: EnergyMeter("a clock", time.perf_counter))  # a watt
     (snnbench.folder / "mine.py").write_text(FUNCTION)
     path = config(snnbench.folder, 'python = "mine.py:net"\nname = "small"', how=HOW.replace('"torch", "jax"', '"torch"'))
     assert snnbench("run", "--config", path, "--out", "out").exit_code == 0
     (row,) = rows(snnbench.folder / "out")
     assert (row["status"], row["proved"], row["network"].partition("@")[0]) == ("ok", "true", "small")
     assert row["weights"] == "", "seeded, as those of every named workload"
+    seconds, joules = float(row["step_s"]), float(row["step_energy_j"])
+    assert 0.5 * seconds < joules < 20 * seconds and row["energy_of"] == "a clock"
+    spikes, sparse, dense = (int(row[name]) for name in ("spikes", "synaptic_operations", "dense_operations"))
+    assert 0 < spikes < 41 * 3 * 11 and dense == 41 * 3 * 13 * 11 and sparse == pytest.approx(0.3 * dense, rel=0.1)
     assert "small@" in (snnbench.folder / "out" / "report.html").read_text()
 
 

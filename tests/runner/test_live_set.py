@@ -10,6 +10,7 @@ from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.adapters.base.case import PHASES
 from snnbench.experiment.config import Measure
+from snnbench.machine.energy import EnergyMeter
 from snnbench.measure.phases import draw_of
 from snnbench.runner.judge import Judge
 from snnbench.runner.live_set import LEAST_PASSES, LiveSet, Member
@@ -33,6 +34,20 @@ def test_the_step_is_timed_in_every_pass_and_others_in_every_third():
     for member in live.members:
         assert passes_of(member, "step") == list(range(10))
         assert [passes_of(member, name) for name in PHASES if name != "step"] == [[0, 3, 6, 9]] * 4
+
+
+def test_with_a_meter_the_energy_of_a_step_is_known_and_without_one_nothing_is_asked():
+    worker, other = Worker("a"), Worker("b")
+    live = live_set(worker)
+    live.meter = EnergyMeter("a meter", iter(range(1, 100)).__next__)
+    live.time_passes(Random(1))
+    timing, seconds = live.members[0].timing, worker.ready["step"]["seconds"]
+    assert timing["step"]["energy_j"] == pytest.approx(1 / round(1 / seconds)) and timing["step"]["energy_of"] == "a meter"
+    assert not any("energy_j" in timing[name] for name in PHASES if name != "step")
+    live = live_set(other)
+    live.time_passes(Random(1))
+    assert "energy_j" not in live.members[0].timing["step"]
+    assert sum("burst" in order for order in worker.log) == sum("burst" in order for order in other.log) + 1
 
 
 def test_the_order_within_a_pass_is_drawn_anew():
