@@ -9,7 +9,7 @@ from .schema import Bytes, Count, Finite, Label, Positive, Seconds, Share, Text,
 
 
 @with_config(ConfigDict(extra="ignore", strict=True))
-class _Known(TypedDict, total=False):
+class KnownFacts(TypedDict, total=False):
     """Facts that tables read."""
 
     compile_s: Seconds | None
@@ -34,7 +34,7 @@ class _Known(TypedDict, total=False):
 
 
 _Fact = bool | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | Finite | Text | Texts | None
-_KNOWN = TypeAdapter(_Known)
+_KNOWN = TypeAdapter(KnownFacts)
 _ANY: TypeAdapter[Any] = TypeAdapter(Annotated[dict[Label, _Fact], Field(max_length=100)])
 
 

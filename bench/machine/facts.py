@@ -47,6 +47,14 @@ def _node(container: bool, root: Path = Path("/")) -> dict[str, str]:
     return {}
 
 
+def machine_kind(machine: Mapping[str, Any]) -> str:
+    """One name, 12 hexadecimal digits, for all machines with the same CPU, threads, GPUs and GiB of memory: a driver, a kernel
+    and a MiB more make no other."""
+    gpus = [gpu["name"] for gpu in machine["gpus"]]
+    facts = [machine["cpu"], machine["usable_threads"], gpus, round(machine["memory_bytes"] / 2**30)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
 def machine_label(machine: Mapping[str, Any]) -> str:
     """The facts of a machine in one line for people."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]

@@ -9,6 +9,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from snnbench.adapters.base.case import Case
+
+PROVED = 1024
+"""Recordings that a proof looks at, or all of an epoch if it has fewer."""
+
+
+def batches_proved(case: Case) -> int:
+    """How many batches of an epoch a proof looks at."""
+    return max(min(PROVED, case.samples) // case.batch, 1)
+
+
+def stage_of(case: Case) -> str:
+    """The name of a case's proof."""
+    return f"frames of {batches_proved(case) * case.batch} recordings"
+
+
 Events = tuple[np.ndarray, np.ndarray]
 """Microseconds and channels of a recording's events, in the order of time."""
 

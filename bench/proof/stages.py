@@ -88,7 +88,7 @@ def prove(
     is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
     reasons = {"fixed point": adapter.fixed_point(case) is not None, "no gradients at its own size": not backward}
     proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
-    for name, stage_case, network in _stages(case, workload, adapter.fixed_point(case)):
+    for name, stage_case, network in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
         own = name.startswith(OWN_SIZE)
@@ -121,7 +121,7 @@ def prove(
     return proof
 
 
-def _stages(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterator[tuple[str, Case, Network]]:
+def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterator[tuple[str, Case, Network]]:
     """Names, cases and networks. fp32 first, and without fixed point: that is what proves the constants. The time axis and the
     own size as the case is. The limits of a network are wider than a layer's, so that its neuron is proved in a layer first."""
 

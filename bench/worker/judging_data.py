@@ -14,11 +14,9 @@ from ..data.epoch import Epoch
 from ..data.recordings import Recordings
 from ..measure.epochs import batches_of, epoch_of, watched_by
 from ..measure.phases import Draw
-from ..proof.frames import Asked, Events, Framing, wrong_with
+from ..proof.frames import Asked, Events, Framing, batches_proved, stage_of, wrong_with
 
 Event = dict[str, Any]
-PROVED = 1024
-"""Recordings that a proof looks at, or all of an epoch if it has fewer."""
 
 
 def framing_of(case: Case) -> Framing:
@@ -29,7 +27,7 @@ def framing_of(case: Case) -> Framing:
 
 def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
     """Events on an epoch through `delivery`, the worker's, in an order that nobody has had yet."""
-    wanted = max(min(PROVED, case.samples) // case.batch, 1)
+    wanted, name = batches_proved(case), stage_of(case)
     epoch = epoch_of(case, Draw(0, getrandbits(62), 0, 0)).first(wanted * case.batch)
     delivery.start(epoch.numbers, epoch.shifts)
     reason, batches = None, 0
@@ -44,7 +42,6 @@ def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
     found = [] if reason is None else [reason]
     sizes = {"time_steps": case.time_steps, "batch": case.batch}
     unknown: dict[str, Any] = {"errors": {}, "wrong_decisions": None, "grad_error": None, "firing_rate": None}
-    name = f"frames of {len(epoch.numbers)} recordings"
     stage = {"name": name, "passed": not found, "findings": found, **sizes, **unknown}
     proof = {"passed": not found, "reason": reason and f"{name}: {reason}", "loosened": [], "stages": [stage]}
     status = {"status": "check_failed" if found else "ok", "reason": proof["reason"]}

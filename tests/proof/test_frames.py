@@ -11,8 +11,8 @@ from tonic import transforms
 
 from snnbench.data.datasets import CHANNELS, DATA_SETS, LONGEST_US, window_us
 from snnbench.data.recordings import Recordings
-from snnbench.proof.frames import FAULTS, Asked, Framing, wrong_with
-from snnbench.worker.judging_data import PROVED, framing_of
+from snnbench.proof.frames import FAULTS, PROVED, Asked, Framing, wrong_with
+from snnbench.worker.judging_data import framing_of
 
 EVENTS = np.dtype([("t", "i8"), ("x", "i8"), ("p", "i8")])
 

@@ -1,0 +1,76 @@
+"""`snnbench verify`: what a bundle claims, recomputed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ..mistakes import ConfigError
+from ..records.bundle import bundle_files
+from ..records.verdicts.fault import Fault
+from ..records.verdicts.form import NoBundle
+from ..records.verdicts.verify import Verdict
+from ..records.verdicts.verify import verify as verdicts_of
+from . import exit_codes
+from .console import output, print_json
+from .options import Json
+
+MOST_SHOWN = 5
+"""Faults of one kind."""
+
+
+def verify(
+    bundles: Annotated[list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible times.
+
+    Every fault is named in one sentence. Nothing is measured, no adapter imported, no network asked.
+
+    A bundle without faults can still be of a machine whose clock ran wrong: only a second one of such a machine can tell.
+    """
+    verdicts = checked(bundles)
+    if as_json:
+        print_json({"bundles": [_as_json(verdict) for verdict in verdicts]})
+    else:
+        for verdict in verdicts:
+            _print(verdict)
+    raise typer.Exit(exit_codes.FINE if all(verdict.sound for verdict in verdicts) else exit_codes.REJECTED)
+
+
+def checked(bundles: list[Path]) -> list[Verdict]:
+    """Verdicts on the bundle files that the command line names. Raises ConfigError."""
+    try:
+        return verdicts_of(bundle_files(bundles))
+    except NoBundle as error:
+        raise ConfigError(str(error)) from None
+
+
+def shortened(faults: list[Fault]) -> list[str]:
+    """The first faults of each kind in words, and how many more there are."""
+    kinds: dict[str, list[Fault]] = {}
+    for fault in faults:
+        kinds.setdefault(fault.kind, []).append(fault)
+    told = []
+    for kind, same in kinds.items():
+        more = len(same) - MOST_SHOWN
+        told += [*map(str, same[:MOST_SHOWN]), *([f"{kind}: and {more} more"] if more > 0 else [])]
+    return told
+
+
+def _print(verdict: Verdict) -> None:
+    console, bundle = output(), verdict.bundle
+    count = f"{len(verdict.faults)} fault{'s' * (len(verdict.faults) != 1)}"
+    word = "[green]no fault[/]" if verdict.sound else f"[red]{count}[/]"
+    console.print(f"[bold]{escape(str(verdict.path))}[/]: {len(bundle.records)} records, {word}", soft_wrap=True)
+    for sentence in shortened(verdict.faults):
+        console.print(f"  [red]✗[/] {escape(sentence)}", soft_wrap=True)
+    for sentence in verdict.remarks:
+        console.print(f"  [dim]i[/] {escape(sentence)}", soft_wrap=True)
+
+
+def _as_json(verdict: Verdict) -> dict[str, Any]:
+    faults = [vars(fault) for fault in verdict.faults]
+    header = {name: verdict.bundle.header[name] for name in ("by", "name", "sha256", "snnbench", "records")}
+    return {"file": str(verdict.path), "sound": verdict.sound, **header, "faults": faults, "remarks": verdict.remarks}

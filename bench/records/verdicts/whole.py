@@ -1,0 +1,88 @@
+"""What the records of a bundle say together: that nothing was left out, nothing copied, and that claims are what they give."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
+
+from snnbench.adapters.base.case import full_name
+
+from ..bundle import Bundle, results_of
+from ..record import Record
+from ..rows import grouped, rows_of
+from .fault import Fault
+
+FEWEST = 5
+"""Calls that are no accident when two records share them all."""
+CLOSE = 1e-4
+"""Relative difference of a claimed number that another library's rounding may make."""
+NUMBERS, RANKS = ("step_s", "low_s", "high_s", "ratio"), ("rank_low", "rank_high")
+
+
+def whole(bundle: Bundle) -> Iterator[Fault]:
+    """What is wrong with the records and the claims of a bundle together."""
+    yield from _plan(bundle)
+    yield from _blocks(bundle.records)
+    yield from (fault for _, _, fault in copied({"": bundle.records}))
+    yield from _claims(bundle)
+
+
+def _plan(bundle: Bundle) -> Iterator[Fault]:
+    there = {record.case_id: record for record in bundle.records}
+    if not bundle.planned:
+        return
+    for case, name in bundle.planned.items():
+        if case not in there:
+            yield Fault("missing", name, "was planned and has no record")
+    for case, record in there.items():
+        if case not in bundle.planned:
+            yield Fault("unplanned", full_name(record.typed_case), "has a record and was not planned")
+
+
+def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
+    """Every case that was to be timed and went well in its first block has all blocks, each once, in the order of time."""
+    for same in grouped(records, lambda record: (record.set, record.case_id, record.done_key)).values():
+        name, numbers = full_name(same[0].typed_case), [record.block for record in same]
+        if len(set(numbers)) < len(numbers):
+            yield Fault("twice", name, f"has {len(numbers)} records of {len(set(numbers))} blocks")
+            continue
+        first = min(same, key=lambda record: record.block)
+        wanted = range(first.measure["blocks"] if first.status == "ok" and first.measure.get("timed", True) else 1)
+        if lacking := [number + 1 for number in wanted if number not in numbers]:
+            yield Fault("blocks", name, f"has no block {lacking[0]} of {len(wanted)}: none may be left out")
+        started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
+        if started != sorted(started):
+            yield Fault("moment", name, "a later block began before an earlier one")
+
+
+def copied(bundles: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, str, Fault]]:
+    """Records with the same calls of a phase: the bundle of the later one, that of the first, and the fault."""
+    seen: dict[tuple[float, ...], tuple[str, Record]] = {}
+    for bundle, records in bundles.items():
+        for record in records:
+            for phase, part in record.parts.items():
+                calls = tuple(sample for slot in (part.timing.slots if part.timing else ()) for sample in slot.samples)
+                if len(calls) < FEWEST:
+                    continue
+                other, first = seen.setdefault(calls, (bundle, record))
+                if first is not record:
+                    where = f"{full_name(record.typed_case)}, block {record.block + 1}, {phase}"
+                    whose = f"{full_name(first.typed_case)}, block {first.block + 1}" + f", in {other}" * (other != bundle)
+                    yield bundle, other, Fault("copied", where, f"has the calls of {whose}, to the nanosecond")
+
+
+def _claims(bundle: Bundle) -> Iterator[Fault]:
+    right = {(one["case_id"], one["variant"], one["set"]): one for one in results_of(rows_of(list(bundle.records)))}
+    claimed = {(one.get("case_id", ""), one.get("variant", ""), one.get("set", "")): one for one in bundle.results}
+    names = {record.case_id: full_name(record.typed_case) for record in bundle.records}
+    for key in {**right, **claimed}:
+        where = names.get(key[0], key[0])
+        if key not in claimed or key not in right:
+            yield Fault("time", where, "has a time and no result that says so" if key in right else "a result that no record has")
+            continue
+        for name in (*NUMBERS, *RANKS):
+            own, said = right[key].get(name), claimed[key].get(name)
+            if own is None or said is None:
+                wrong = own is not said
+            else:
+                wrong = not isclose(own, said, rel_tol=CLOSE) if name in NUMBERS else own != said
+            if wrong:
+                yield Fault("rank" if name in RANKS else "time", where, f"{name} = {said}: the records give {own}")

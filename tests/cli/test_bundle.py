@@ -1,0 +1,100 @@
+"""`snnbench bundle` and `snnbench verify` on the command line: files, sentences, exit codes, JSON."""
+
+import json
+import shutil
+
+import pytest
+from platformdirs import user_cache_path
+from support.forgery import Forged, written
+from support.paths import FAULTY, ROOT
+
+QUICKSTART = ROOT / "results" / "quickstart"
+SECRET = "zanzibar-lab"
+
+
+@pytest.fixture(scope="module")
+def bundled(snnbench_module):
+    ended = snnbench_module("bundle", QUICKSTART, "--by", "neuro", "--note", "a quiet machine")
+    assert ended.exit_code == 0, ended.stderr
+    return snnbench_module.folder / "quickstart.bundle.jsonl", ended
+
+
+def test_a_bundle_is_named_like_its_experiment_and_verifies(bundled, snnbench_module):
+    path, ended = bundled
+    assert "60 records (54 ok, 6 unsupported)" in ended.stdout
+    assert "snnbench verify quickstart.bundle.jsonl" in ended.stdout
+    verified = snnbench_module("verify", path)
+    assert verified.exit_code == 0
+    assert "60 records, no fault" in verified.stdout
+    header = json.loads(path.read_text().splitlines()[0])
+    assert (header["by"], header["note"], header["licence"]) == ("neuro", "a quiet machine", "CC-BY-4.0")
+
+
+def test_json(bundled, snnbench_module):
+    path, _ = bundled
+    made = json.loads(snnbench_module("bundle", QUICKSTART, "--out", "again.bundle.jsonl", "--by", "neuro", "--json").stdout)
+    assert (made["file"], made["records"], made["unreadable"]) == ("again.bundle.jsonl", 60, [])
+    told = snnbench_module("verify", path, "--json")
+    (one,) = json.loads(told.stdout)["bundles"]
+    assert (one["sound"], one["faults"], one["by"], one["name"]) == (True, [], "neuro", "quickstart")
+    assert one["remarks"] == ["it has no plan: whether cases were left out cannot be told"]
+
+
+def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
+    forged = Forged(bundled[0].read_text())
+    forged.results[0]["step_s"] *= 0.5
+    forged.timed("norse")["proof"]["stages"][0]["findings"] = ["wrong\x1b[2J"]
+    path = written(snnbench_module.folder / "notes", forged.text())
+    assert snnbench_module("bundle", ROOT / "results" / "natives").exit_code == 0
+    ended = snnbench_module("verify", snnbench_module.folder / "notes", "natives.bundle.jsonl")
+    assert ended.exit_code == 4
+    lines = [line for line in ended.stdout.splitlines() if "✗" in line]
+    assert [line.split()[1] for line in lines] == ["form:", "verdict:", "time:"]
+    assert "\x1b" not in ended.stdout
+    assert "natives.bundle.jsonl: 30 records, no fault" in ended.stdout
+    faults = json.loads(snnbench_module("verify", path, "--json").stdout)["bundles"][0]["faults"]
+    assert [fault["kind"] for fault in faults] == ["form", "verdict", "time"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["verify", "nothing.bundle.jsonl"], "there is no such file"),
+        (["verify", "."], "holds no *.bundle.jsonl"),
+        (["verify", "text.bundle.jsonl"], "is no bundle: its first line is not that of a bundle of format 1"),
+        (["bundle", "nothing"], "there is no such folder"),
+        (["bundle", "."], "no records there"),
+        (["bundle", QUICKSTART, "--out", "x.json"], "must end with .bundle.jsonl"),
+        (["bundle", QUICKSTART, "--by", "a/b"], "must be a name on GitHub"),
+        (["bundle", QUICKSTART, "--note", "x" * 201], "has 201 characters"),
+    ],
+)
+def test_a_mistake_is_one_sentence(snnbench, arguments, words):
+    if arguments[1] == "text.bundle.jsonl":
+        (snnbench.folder / "text.bundle.jsonl").write_text("hello\n")
+    ended = snnbench(*arguments)
+    assert ended.exit_code == 2
+    assert words in ended.message
+
+
+@pytest.mark.frameworks
+def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
+    """Adapters that tell where they are, who runs them and what they know, in every text that is recorded."""
+    home, adapters = snnbench.folder / "home" / SECRET, snnbench.folder / "client-xyz"
+    for folder in (home, adapters):
+        folder.mkdir(parents=True)
+    for name in ("telling.py", "numpy_network.py"):
+        shutil.copy(FAULTY / name, adapters / name)
+    snnbench.environment |= {"HOME": str(home), "USER": SECRET, "SNNBENCH_CACHE": str(user_cache_path("snnbench"))}
+    telling = {"tells": "Tells", "tells-why": "TellsWhy", "tells-late": "TellsLate", "tells-at-once": "TellsAtOnce"}
+    config = snnbench.config([*telling], [f"{adapters}/telling.py:{name}" for name in telling.values()], name=SECRET)
+    ended = snnbench.run(config, out=home / "results")
+    assert len(ended.records) == 4, ended.stderr
+    made = snnbench("bundle", home / "results", "--out", "mine.bundle.jsonl")
+    assert made.exit_code == 0, made.stderr
+    text = (snnbench.folder / "mine.bundle.jsonl").read_text()
+    for word in (SECRET, "zanzibar", "client-xyz", str(home), str(ROOT), "Traceback", "secret"):
+        assert word not in text, (word, text[max(text.find(word) - 200, 0) :][:300])
+    verified = snnbench("verify", "mine.bundle.jsonl")
+    assert verified.exit_code == 0, verified.stdout
+    assert "adapters that are not snnbench's own" in verified.stdout

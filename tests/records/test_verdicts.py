@@ -1,0 +1,87 @@
+"""Forged bundles: every kind of fault is planted, found and named, and what real runs left has none."""
+
+from datetime import UTC, datetime
+
+import pytest
+from support.forgeries import FORGERIES
+from support.forgery import Forged, faster, written
+from support.paths import ROOT
+
+from snnbench.records.bundle import bundle_of, results_of, text_of
+from snnbench.records.record import RECORD
+from snnbench.records.rows import rows_of
+from snnbench.records.store import ResultFolder
+from snnbench.records.verdicts.fault import KINDS
+from snnbench.records.verdicts.form import NoBundle
+from snnbench.records.verdicts.verify import verify
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def quickstart() -> str:
+    return text_of(bundle_of(ResultFolder(ROOT / "results" / "quickstart"), "neuro")[0])
+
+
+@pytest.fixture
+def forged(quickstart) -> Forged:
+    return Forged(quickstart)
+
+
+def claim_anew(forged: Forged) -> None:
+    """As a forger does who runs `results_of` on what was forged."""
+    forged.results = results_of(rows_of([RECORD.validate_python(record) for record in forged.records]))
+
+
+def test_a_forgery_of_nothing_is_the_bundle(quickstart, forged, tmp_path):
+    assert forged.text() == quickstart
+    (verdict,) = verify([written(tmp_path, quickstart)], NOW)
+    assert verdict.faults == []
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_named(forged, tmp_path, name):
+    kind, words, change = FORGERIES[name]
+    text = change(forged) or forged.text()
+    (verdict,) = verify([written(tmp_path, text)], NOW)
+    named = [str(fault) for fault in verdict.faults if fault.kind == kind]
+    assert any(words in sentence for sentence in named), [str(fault) for fault in verdict.faults][:10]
+    assert all("\n" not in sentence for sentence in named)
+
+
+def test_every_kind_is_planted():
+    assert {kind for kind, _, _ in FORGERIES.values()} == KINDS.keys()
+
+
+def test_a_forger_who_claims_anew_what_the_records_give_is_caught_by_these(forged, tmp_path):
+    """Ranks and times agree with the records then; the calls do not agree with the clock."""
+    for block in range(3):
+        faster(forged.timed("snntorch", block), 10)
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert {fault.kind for fault in verdict.faults} == {"elapsed", "overlap"}
+
+
+def test_calls_of_another_bundle_are_found(quickstart, forged, tmp_path):
+    for record in forged.records:
+        record["set"] = "mine"
+    claim_anew(forged)
+    paths = [written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")]
+    theirs, mine = verify(paths, NOW)
+    assert theirs.faults == []
+    assert {fault.kind for fault in mine.faults} == {"copied"}
+    assert "theirs.bundle.jsonl" in mine.faults[0].text
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])
+def test_what_is_no_bundle(tmp_path, text):
+    with pytest.raises(NoBundle, match="is no bundle"):
+        verify([written(tmp_path, text)], NOW)
+
+
+@pytest.mark.parametrize("name", ["natives", "networks", "training", "memory", "time-steps"])
+def test_real_runs_have_no_fault(tmp_path, name):
+    text = text_of(bundle_of(ResultFolder(ROOT / "results" / name))[0])
+    (verdict,) = verify([written(tmp_path, text)], NOW)
+    assert [str(fault) for fault in verdict.faults] == []
+    assert "nobody says who measured it (bundle --by)" in verdict.remarks

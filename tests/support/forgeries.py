@@ -1,0 +1,295 @@
+"""What forgers do, each with the kind of fault that it is and the words by which it is named."""
+
+import json
+from collections.abc import Callable
+
+from .forgery import Forged, faster, renamed, slots
+
+FORGERIES: dict[str, tuple[str, str, Callable[[Forged], str | None]]] = {}
+"""Kind, words of the sentence, and what is done; by name."""
+
+
+def forgery(kind: str, words: str):
+    """Registers a function that changes a Forged and may return its text."""
+
+    def register(change):
+        FORGERIES[change.__name__] = (kind, words, change)
+        return change
+
+    return register
+
+
+@forgery("form", "keys in order")
+def spelled_otherwise(forged):
+    return forged.text(lambda lines: lines.__setitem__(3, lines[3].replace(",", ", ", 1)))
+
+
+@forgery("form", "holds neither a plan")
+def a_line_of_something_else(forged):
+    return forged.text(lambda lines: lines.append('{"advertisement":"buy"}\n'))
+
+
+@forgery("form", "not in the order")
+def records_in_another_order(forged):
+    return forged.text(lambda lines: lines.__setitem__(slice(-2, None), lines[:-3:-1]))
+
+
+@forgery("size", "5001 records")
+def too_many_records(forged):
+    refused = next(record for record in forged.records if record["status"] == "unsupported")
+    forged.records += [refused] * (5001 - len(forged.records))
+
+
+@forgery("content", "its hash is another")
+def a_line_edited_in_place(forged):
+    return forged.text().replace('"attempt"', '"attempt"').replace('"exit_code":0', '"exit_code":1', 1)
+
+
+@forgery("counts", "records 61")
+def the_first_line_counts_more(forged):
+    forged.said = {"records": 61}
+
+
+@forgery("counts", "machines")
+def another_kind_of_machine_is_named(forged):
+    forged.said = {"machines": ["0" * 12]}
+
+
+@forgery("schema", "medal is unknown")
+def a_field_of_its_own(forged):
+    forged.records[0]["medal"] = "gold"
+
+
+@forgery("schema", "block = -1")
+def a_number_out_of_range(forged):
+    forged.records[0]["block"] = -1
+
+
+@forgery("private", "reason")
+def a_path_in_a_reason(forged):
+    refused = next(record for record in forged.records if record["status"] == "unsupported")
+    refused["reason"] = "see /home/alice/notes.txt"
+
+
+@forgery("private", "traceback")
+def a_field_that_stays_at_home(forged):
+    refused = next(record for record in forged.records if record["status"] == "unsupported")
+    refused["traceback"] = "Traceback"
+
+
+@forgery("case id", "the case's own is")
+def a_smaller_case_under_the_id_of_a_larger(forged):
+    forged.timed("norse")["case"]["neurons"] = 97
+
+
+@forgery("done key", "that of its own versions")
+def another_setting_under_the_same_key(forged):
+    forged.timed("norse")["measure"]["passes"] = 9
+
+
+@forgery("machine", "machine.hash")
+def another_processor(forged):
+    forged.timed("norse")["machine"]["cpu"] = "AMD EPYC 9965"
+
+
+@forgery("machine", "no GPU")
+def a_device_that_is_not_there(forged):
+    renamed(forged.timed("norse"), device="cuda")
+
+
+@forgery("version", "is not among its packages")
+def a_newer_version_of_the_framework(forged):
+    forged.timed("norse")["adapter"]["version"] = "9.9.9"
+
+
+@forgery("version", "verify with that")
+def a_snnbench_that_is_newer(forged):
+    forged.records[0]["snnbench"] = "99.0"
+
+
+@forgery("status", "the part proof ended as check_failed")
+def a_refused_case_is_called_ok(forged):
+    forged.timed("norse")["parts"]["proof"]["status"] = "check_failed"
+
+
+@forgery("status", "makes it ok")
+def a_rival_is_called_failed(forged):
+    record = forged.timed("snntorch")
+    record |= {"status": "crash", "reason": "killed by SIGKILL in part 'step'"}
+
+
+@forgery("verdict", "its stages say something else")
+def a_failed_stage_in_a_passed_proof(forged):
+    forged.timed("norse")["proof"]["stages"][0]["passed"] = False
+
+
+@forgery("verdict", "passed, with findings")
+def findings_in_a_passed_stage(forged):
+    forged.timed("norse")["proof"]["stages"][0]["findings"] = ["7.52 % of the decisions are wrong"]
+
+
+@forgery("verdict", "not the largest")
+def the_largest_error_is_hidden(forged):
+    forged.timed("norse")["proof"]["stages"][0]["grad_error"] = 1e-9
+
+
+@forgery("tolerance", "wrong_decisions")
+def decisions_beyond_the_limit(forged):
+    forged.timed("norse")["proof"]["stages"][0]["wrong_decisions"] = 0.0752
+
+
+@forgery("tolerance", "gradient of weight")
+def a_gradient_beyond_the_limit(forged):
+    stage = forged.timed("norse")["proof"]["stages"][-1]
+    stage["errors"]["weight"] = stage["grad_error"] = 0.01
+
+
+@forgery("stages", "lacks the stage 'small problem, fp32, time axis'")
+def a_stage_is_left_out(forged):
+    stages = forged.timed("norse")["proof"]["stages"]
+    stages[:] = [stage for stage in stages if "time axis" not in stage["name"]]
+
+
+@forgery("stages", "is proved at")
+def proved_at_a_smaller_size(forged):
+    forged.timed("norse")["proof"]["stages"][-1]["neurons"] = 31
+
+
+@forgery("unproved", "no proof")
+def times_without_a_proof(forged):
+    del forged.timed("norse")["proof"]
+
+
+@forgery("statistics", "that of its")
+def a_median_is_lowered(forged):
+    slot = next(slot for slot in slots(forged.timed("norse")) if slot["calls"] <= 8)
+    slot["wall"] = slot["low"]
+
+
+@forgery("statistics", "not between its quartiles")
+def a_median_below_its_quartiles(forged):
+    slots(forged.timed("norse"))[0]["wall"] *= 0.5
+
+
+@forgery("statistics", "are above their slots' medians")
+def medians_lowered_where_calls_are_many(forged):
+    for record in forged.records:
+        for part in record.get("parts", {}).values():
+            for slot in part.get("timing", {}).get("slots", []):
+                if slot["calls"] > 8:
+                    for name in ("low", "wall", "high", "enqueue"):
+                        slot[name] = round(0.5 * slot[name], 9)
+
+
+@forgery("samples", "calls, and not")
+def the_slow_calls_are_left_out(forged):
+    slot = slots(forged.timed("norse"))[0]
+    slot["samples"] = sorted(slot["samples"])[:-2]
+
+
+@forgery("samples", "exactly as long as another")
+def one_call_stands_for_all(forged):
+    for slot in slots(forged.timed("norse")):
+        slot["samples"] = [0.005] * len(slot["samples"])
+        slot |= {"low": 0.005, "wall": 0.005, "high": 0.005}
+
+
+@forgery("elapsed", "passed")
+def a_rival_is_made_slower(forged):
+    for block in range(3):
+        faster(forged.timed("snntorch", block), 10)
+
+
+@forgery("elapsed", "its process lived")
+def a_process_that_lived_too_short(forged):
+    forged.timed("norse")["duration_s"] = 0.01
+
+
+@forgery("overlap", "they are timed in turns")
+def timed_while_another_was(forged):
+    first = forged.timed("norse")
+    second = forged.timed("snntorch", neuron=first["case"]["neuron"])
+    slots(first)[0]["began"] = slots(second)[0]["began"] + 1e-4
+
+
+@forgery("overlap", "in front of it")
+def slots_in_another_order(forged):
+    record = slots(forged.timed("norse"))
+    record[0]["began"], record[1]["began"] = record[1]["began"], record[0]["began"]
+
+
+@forgery("floor", "implausible")
+def faster_than_the_hardware(forged):
+    for block in range(3):
+        faster(forged.timed("fused", block), 1e-3)
+
+
+@forgery("floor", "no machine is 50 times faster")
+def faster_with_a_floor_that_allows_it(forged):
+    for block in range(3):
+        record = forged.timed("fused", block)
+        faster(record, 1e-3)
+        record["parts"]["step"]["floor_s"] *= 1e-3
+
+
+@forgery("floor", "no floor_s")
+def faster_without_a_floor(forged):
+    del forged.timed("fused")["parts"]["step"]["floor_s"]
+
+
+@forgery("memory", "is more than peak_bytes")
+def a_peak_below_what_was_used(forged):
+    forged.timed("norse")["memory"]["step"]["peak_bytes"] = 1
+
+
+@forgery("moment", "in the future")
+def measured_next_year(forged):
+    forged.records[0]["started_at"] = "2028-01-01T00:00:00+00:00"
+
+
+@forgery("moment", "began before an earlier one")
+def blocks_in_another_order(forged):
+    forged.timed("norse")["started_at"] = "2026-12-24T00:00:00+00:00"
+
+
+@forgery("blocks", "has no block 2 of 3")
+def the_slowest_block_is_left_out(forged):
+    forged.records.remove(forged.timed("norse", 1))
+
+
+@forgery("missing", "was planned and has no record")
+def a_case_that_lost_is_left_out(forged):
+    forged.planned = {record["case_id"]: record["case"]["framework"] for record in forged.records}
+    forged.records = [record for record in forged.records if record["case"]["framework"] != "norse"]
+
+
+@forgery("unplanned", "was not planned")
+def a_case_from_elsewhere(forged):
+    forged.planned = {record["case_id"]: "planned" for record in forged.records if record["case"]["framework"] != "norse"}
+
+
+@forgery("twice", "4 records of 3 blocks")
+def the_best_of_two(forged):
+    record = json.loads(json.dumps(forged.timed("norse")))
+    faster(record, 0.9)
+    forged.records.append(record)
+
+
+@forgery("copied", "to the nanosecond")
+def the_times_of_a_faster_one(forged):
+    forged.timed("norse")["parts"]["step"]["timing"] = forged.timed("fused")["parts"]["step"]["timing"]
+
+
+@forgery("time", "step_s")
+def a_claimed_time(forged):
+    next(result for result in forged.results if result["variant"] == "norse")["step_s"] *= 0.9
+
+
+@forgery("time", "a result that no record has")
+def a_claim_of_nothing(forged):
+    forged.results.append({"case_id": "0" * 16, "variant": "mine", "set": "mine", "step_s": 1e-6, "rank_low": 1, "rank_high": 1})
+
+
+@forgery("rank", "rank_low = 1")
+def a_claimed_rank(forged):
+    next(result for result in forged.results if result.get("rank_low", 1) > 1)["rank_low"] = 1

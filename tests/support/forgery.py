@@ -1,0 +1,85 @@
+"""A bundle of one of the committed sets, changed by a forger who can count, sort and hash."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base.case import Case
+from snnbench.records.bundle import SHARED, line
+
+
+class Forged:
+    """The lines of a bundle as values, each record whole; `text` writes it with counts and hashes that are right again."""
+
+    def __init__(self, text: str):
+        self.header, first, shared, *others = map(json.loads, text.splitlines())
+        self.experiment, self.planned = first["experiment"], first["planned"]
+        self.results = [value["result"] for value in others if "result" in value]
+        self.records = [value["record"] for value in others if "record" in value]
+        for record in self.records:
+            for name in SHARED:
+                record[name] = json.loads(json.dumps(shared["shared"][name][record[name]]))
+
+    def timed(self, framework: str, block: int = 0, **case: Any) -> dict[str, Any]:
+        """A record of a framework that has times."""
+        for record in self.records:
+            known = record["case"] | {"block": record["block"]}
+            if all(known.get(key) == value for key, value in {"framework": framework, "block": block, **case}.items()):
+                if record["status"] == "ok":
+                    return record
+        raise LookupError(framework)
+
+    def text(self, change: Callable[[list[str]], Any] = lambda lines: None) -> str:
+        """The file; `change` gets the lines behind the first one before they are hashed."""
+        shared: dict[str, dict[str, Any]] = {name: {} for name in SHARED}
+        records = []
+        for record in sorted(self.records, key=lambda one: (one["case_id"], one["block"], one["done_key"])):
+            values = dict(record)
+            for name in SHARED:
+                key = hashlib.sha256(line(values[name]).encode()).hexdigest()[:12]
+                shared[name][key], values[name] = values[name], key
+            records.append(line({"record": values}))
+        results = sorted(line({"result": result}) for result in self.results)
+        lines = [line({"experiment": self.experiment, "planned": self.planned}), line({"shared": shared}), *results, *records]
+        change(lines)
+        statuses = dict(sorted(Counter(record["status"] for record in self.records).items()))
+        body = "".join(lines)
+        counted = {"records": len(self.records), "statuses": statuses, "sha256": hashlib.sha256(body.encode()).hexdigest()}
+        return (
+            line({**counted, **{name: value for name, value in self.header.items() if name not in counted}, **self.said}) + body
+        )
+
+    said: dict[str, Any] = {}
+    """What the first line says all the same."""
+
+
+def slots(record: dict[str, Any], phase: str = "step") -> list[dict[str, Any]]:
+    return record["parts"][phase]["timing"]["slots"]
+
+
+def faster(record: dict[str, Any], factor: float, phase: str = "step") -> None:
+    """Every number of a phase's slots, as a forger makes them who knows what a median is."""
+    for slot in slots(record, phase):
+        slot["samples"] = [round(sample * factor, 9) for sample in slot["samples"]]
+        for name in ("wall", "low", "high", "enqueue", "device"):
+            slot[name] = round(slot[name] * factor, 9)
+        if slot["calls"] <= 8:
+            quartiles = np.quantile(slot["samples"], [0.25, 0.5, 0.75])
+            slot |= {name: round(float(value), 9) for name, value in zip(("low", "wall", "high"), quartiles, strict=True)}
+
+
+def renamed(record: dict[str, Any], **changes: Any) -> None:
+    """The record of another case, with that one's id."""
+    record["case"] = {**record["case"], **changes}
+    record["case_id"] = Case.from_dict(record["case"]).id
+
+
+def written(folder: Path, text: str, name: str = "forged") -> Path:
+    path = folder / f"{name}.bundle.jsonl"
+    path.write_text(text)
+    return path
