@@ -26,7 +26,9 @@ VERBS = {
     "merge": "Put the records of several result folders into one, and report on them.",
     "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",
     "bundle": "Write the results of a folder as one text file that others can verify and show.",
-    "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible times.",
+    "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible "
+    "times.",
+    "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for nothing.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and of those that cannot live beside the others.",
     "data": "Files of events: what data loading is measured on.",

@@ -14,7 +14,8 @@ from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
 
 NUMPY = "numpy_network.py:NumpyNetwork"
-VERBS = ["env", "run", "plan", "check", "profile", "adapters", "doctor", "report", "merge", "compare", "init", "bundle", "verify"]
+VERBS = ["env", "run", "plan", "check", "profile", "adapters", "doctor", "report", "merge", "compare", "init"]
+VERBS += ["bundle", "verify", "site"]
 
 
 def document(ended):

@@ -28,10 +28,10 @@ class Forged:
     def timed(self, framework: str, block: int = 0, **case: Any) -> dict[str, Any]:
         """A record of a framework that has times."""
         for record in self.records:
-            known = record["case"] | {"block": record["block"]}
-            if all(known.get(key) == value for key, value in {"framework": framework, "block": block, **case}.items()):
-                if record["status"] == "ok":
-                    return record
+            known = {**record["case"], "block": record["block"], "status": record["status"]}
+            wanted = {"framework": framework, "block": block, "status": "ok", **case}
+            if all(known.get(key) == value for key, value in wanted.items()):
+                return record
         raise LookupError(framework)
 
     def text(self, change: Callable[[list[str]], Any] = lambda lines: None) -> str:

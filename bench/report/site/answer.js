@@ -1,0 +1,119 @@
+// The start page: choices of what was measured, and the answer. A choice that was never measured with the others takes the nearest
+// ones that were along.
+"use strict";
+const machines = JSON.parse(document.getElementById("machines").textContent);
+const form = document.getElementById("choices");
+const answer = document.getElementById("answer");
+const MOST_NAMED = 4;
+let data, kind, group;
+
+const last = (axis) => data.axes.length - axis;
+// How far a group is from the chosen one: a number by its octaves, a word by being another; what stands further left weighs more.
+function distance(candidate, chosen) {
+  return data.axes.reduce((sum, axis, at) => {
+    const [here, there] = [candidate[at], chosen[at]];
+    if (here === there) return sum;
+    if (here < 0 || there < 0) return sum + 1;
+    const octaves = axis.numbers ? Math.abs(Math.log2((axis.numbers[here] + 1) / (axis.numbers[there] + 1))) : 4;
+    return sum + last(at) * (10 + Math.min(octaves, 10));
+  }, 0);
+}
+
+function snapped(axis, value) {
+  const chosen = [...data.groups[group]];
+  chosen[axis] = value;
+  let best = group, least = Infinity;
+  data.groups.forEach((candidate, number) => {
+    if (candidate[axis] !== value) return;
+    const far = distance(candidate, chosen) - (Math.min(data.counts[number], 9) + (data.notes[number] ? 0 : 50)) / 100;
+    if (far < least) [best, least] = [number, far];
+  });
+  return best;
+}
+
+function choices() {
+  const own = data.groups[group], network = data.axes.findIndex((axis) => axis.name === "workload");
+  const alike = data.groups.filter((one) => one[network] === own[network]);
+  const labels = data.axes.map((axis, at) => {
+    const known = new Set((axis.name === "workload" || axis.name === "device" ? data.groups : alike).map((one) => one[at]));
+    known.delete(-1);
+    if (known.size < 2 || own[at] < 0) return "";
+    const options = [...known].sort((a, b) => a - b).map((value) => element("option", { value, selected: value === own[at] ? "" : undefined }, axis.values[value]));
+    return element("label", {}, element("span", {}, axis.head), element("select", { name: axis.name, "data-axis": at }, ...options));
+  });
+  const device = element("select", { name: "machine" }, ...machines.map((one) => element("option", { value: one.kind, selected: one.kind === kind ? "" : undefined }, one.label)));
+  const focused = document.activeElement?.name;
+  form.replaceChildren(element("label", { class: "wide" }, element("span", {}, "machine"), device), ...labels);
+  if (focused) form.elements[focused]?.focus();
+}
+
+function sentence(rows) {
+  const ranked = rows.filter((row) => row.best), leading = ranked.filter((row) => row.best === 1);
+  const bold = (text) => element("b", {}, text);
+  const withOurs = (row) => [bold(named(row)), ...(row.ours ? [" ", ours()] : [])];
+  if (!ranked.length) return [rows.length ? "Each framework’s own neuron: another one in each, so none is the fastest." : "No framework has a time here."];
+  if (data.notes[group] && ranked.length > 1) return [...withOurs(ranked[0]), ": ", bold(`${seconds(ranked[0].step)} a step`), `, the least that was measured; which is the fastest is undecided (${data.notes[group]}).`];
+  if (leading.length > 1) {
+    const some = leading.slice(0, MOST_NAMED), more = leading.length - some.length;
+    const names = some.flatMap((row, at) => [at ? at === some.length - 1 && !more ? " and " : ", " : "", ...withOurs(row)]);
+    const next = ranked.find((row) => row.best > 1);
+    return [...names, more ? ` and ${more} more` : "", " are level: none is shown to be faster", next ? `. ${named(next)} is behind. ` : ". ", "The first took ", bold(`${seconds(leading[0].step)} a step`), "."];
+  }
+  const [best, next] = ranked;
+  const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as ${named(next)}`), next.between ? ` (${between(next.between, times)})` : ""] : [", and nobody else was proved here"];
+  return [...withOurs(best), ": ", bold(`${seconds(best.step)} a step`), ...lead, "."];
+}
+
+function facts(rows, source) {
+  const ranked = rows.filter((row) => row.best);
+  if (!ranked.length) return [];
+  const [best] = ranked, lean = Math.min(...ranked.map((row) => row.memory).filter(Boolean)), leanest = ranked.find((row) => row.memory === lean);
+  const memory = [size(best.memory) || "not weighed", leanest && leanest !== best ? `; the least is ${size(lean)}, of ${named(leanest)}` : best.memory ? ", the least of all" : ""];
+  const sure = [best.interval ? `95 % between ${between(best.interval, seconds)}` : "no interval: one block",
+    `${best.blocks} block${best.blocks > 1 ? "s" : ""} of fresh processes`, best.others ? `confirmed by ${best.others} other${best.others > 1 ? "s" : ""}` : "1 submitter", ...best.remarks];
+  const others = ranked.filter((row) => !row.ours);
+  const found = [["memory", memory.join("")], ["how sure", sure.join(" · ")]];
+  if (best.ours && others.length) found.push(["of the others", `${named(others[0])}, ${seconds(others[0].step)} a step`]);
+  found.push(["proved", "to compute the same network as a float64 oracle, before it was timed"]);
+  found.push(["measured", `${source.date} by ${source.by}, snnbench ${source.snnbench}${source.note ? `: ${source.note}` : ""}`]);
+  return found;
+}
+
+function show(note = "") {
+  const rows = rowsOf(data, group), at = data.axes.findIndex((axis) => axis.name === "source");
+  const source = data.sources[data.axes[at].values[data.groups[group][at]]];
+  choices();
+  answer.replaceChildren(
+    element("p", { class: "verdict" }, ...sentence(rows)),
+    note ? element("p", { class: "note", role: "status" }, note) : "",
+    element("dl", { class: "facts" }, ...facts(rows, source).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
+    ...tableOf(data, group, ""),
+    element("p", { class: "muted" }, `${conditionsOf(data, group, true).join(" · ")}. Everywhere here: ${conditionsOf(data, group, false).join(", ")}. `,
+      element("a", { href: `machine/${kind}.html` }, "All of this machine")));
+  document.body.dataset.group = data.ids[group];
+}
+
+async function open(wanted, id) {
+  const known = machines.some((one) => one.kind === wanted) ? wanted : machines[0].kind;
+  data = await load(known, "");
+  kind = known;
+  group = id ? Math.max(data.ids.indexOf(id), -1) : -1;
+  const lost = id && group < 0;
+  if (group < 0) group = data.first;
+  show(lost ? "What the link points to is not among these results any more: this is the largest comparison." : "");
+}
+
+form.addEventListener("change", async ({ target }) => {
+  if (target.name === "machine") await open(target.value);
+  else {
+    const before = data.groups[group], axis = +target.dataset.axis;
+    group = snapped(axis, +target.value);
+    const moved = data.axes.filter((one, at) => at !== axis && before[at] !== data.groups[group][at] && before[at] >= 0 && data.groups[group][at] >= 0)
+      .map((one) => `${one.head} ${one.values[data.groups[group][data.axes.indexOf(one)]]}`);
+    show(moved.length ? `Measured with that: ${moved.join(", ")}.` : "");
+  }
+  history.replaceState(null, "", `#${kind}.${data.ids[group]}`);
+});
+const opened = () => open(...decodeURIComponent(location.hash.slice(1)).split("."));
+window.addEventListener("hashchange", opened);
+opened().catch((error) => answer.replaceChildren(element("p", { class: "verdict" }, error.message)));

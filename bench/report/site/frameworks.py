@@ -1,0 +1,124 @@
+"""A framework's page: what is proved of which version, how it stands against the fastest, and what it says that it cannot do."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+from snnbench.adapters.base.case import PRECISIONS
+
+from ...experiment.values import NAMED_NEURONS
+from ...machine.facts import machine_label
+from ...records.rows import Row, grouped
+from ..coverage import reason_of
+from .source import by_version, framework_of, kind_of_row, version_of
+
+Cell = tuple[str, str, str]
+"""Words, the class of its colour, and a longer text."""
+NOT_HERE = ("unsupported", "env_error")
+DATA = "batches of data"
+
+
+def neuron_of(row: Row) -> str:
+    return row.case.neuron_label or DATA
+
+
+def neurons_of(rows: Sequence[Row]) -> list[str]:
+    """The neurons of rows, those with a name of their own first."""
+    known = {neuron_of(row) for row in rows}
+    return [*(name for name in NAMED_NEURONS if name in known), *sorted(known - {*NAMED_NEURONS})]
+
+
+def verdict_of(rows: Sequence[Row]) -> str:
+    """`proved` if any construction is, else `rejected` if one was, else why not."""
+    if any(row.proved for row in rows):
+        return "proved"
+    if any(row.status == "check_failed" for row in rows):
+        return "rejected"
+    return "not offered" if rows and all(row.status in NOT_HERE for row in rows) else "failed" if rows else ""
+
+
+def cell_of(rows: Sequence[Row]) -> Cell:
+    """What a table says of some cases of one neuron."""
+    verdict = verdict_of(rows)
+    if verdict == "proved":
+        proved = {row.case.precision for row in rows if row.proved}
+        return ", ".join(name for name in PRECISIONS if name in proved), "good", ""
+    reason = next((reason_of(row) for row in rows if row.status == "check_failed"), "") or (reason_of(rows[0]) if rows else "")
+    words = {"not offered": "–", "rejected": "rejected", "failed": "failed", "": ""}
+    return words[verdict], "bad" if verdict in ("rejected", "failed") else "", reason
+
+
+def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by version, the oldest first."""
+    found = grouped(rows, version_of)
+    return {version: found[version] for version in sorted(found, key=by_version)}
+
+
+def in_words(verdicts: Mapping[str, str]) -> str:
+    """A verdict by version, the oldest first, as one sentence.
+
+    >>> in_words({"0.6.4": "rejected", "0.7.0": "rejected", "0.8.1": "proved", "1.0.0": "proved"})
+    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
+    """
+    runs = [(verdict, list(versions)) for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])]
+    if len(runs) == 1:
+        ((verdict, versions),) = runs
+        return f"{verdict} in {versions[0] or 'an unknown version'}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
+    first, *middle, last = runs
+    words = [f"{first[0]} ≤ {first[1][-1] or 'unknown'}"]
+    words += [f"{verdict} {versions[0]}" + (f" – {versions[-1]}" if len(versions) > 1 else "") for verdict, versions in middle]
+    return ", ".join([*words, f"{last[0]} ≥ {last[1][0]}"])
+
+
+def newest_verdicts(rows: Sequence[Row]) -> dict[str, str]:
+    """By neuron, the verdict on the newest version that was tried with it; `native` is another neuron in each framework."""
+    plain = [row for row in rows if not row.case.native]
+    return {neuron: verdict_of(list(by_versions(same).values())[-1]) for neuron, same in grouped(plain, neuron_of).items()}
+
+
+def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """What the page of a framework shows."""
+    own = [row for row in rows if framework_of(row) == name]
+    plain = [row for row in own if not row.case.native]
+    neurons, versions = neurons_of(plain), by_versions(plain)
+    tried = {neuron: by_versions([row for row in plain if neuron_of(row) == neuron]) for neuron in neurons}
+    verdicts = {neuron: {version: verdict_of(some) for version, some in found.items()} for neuron, found in tried.items()}
+    cells = {
+        version: [cell_of([row for row in same if neuron_of(row) == neuron]) for neuron in neurons]
+        for version, same in versions.items()
+    }
+    return {
+        "verdicts": [(neuron, in_words(found)) for neuron, found in verdicts.items()],
+        "neurons": neurons,
+        "versions": list(cells.items()),
+        "standings": _standings(own),
+        "refusals": _refusals(own),
+    }
+
+
+def _standings(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    ranked = [row for row in rows if row.standing]
+    found = []
+    for (kind, variant, version), same in grouped(ranked, lambda row: (kind_of_row(row), _variant(row), version_of(row))).items():
+        ratios = sorted(row.standing.ratio for row in same if row.standing)
+        decided = [row.standing for row in same if row.standing and not row.standing.note]
+        first = f"{sum(standing.best == 1 for standing in decided)} of {len(decided)}" if decided else "undecided"
+        span = f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else ""
+        line = {"kind": kind, "machine": machine_label(same[0].first.machine), "variant": variant, "version": version}
+        found.append({**line, "count": len(same), "first": first, "median": f"{median(ratios):.2f}", "span": span})
+    return sorted(found, key=lambda line: (line["machine"], line["variant"], by_version(line["version"])))
+
+
+def _variant(row: Row) -> str:
+    return row.first.typed_case.framework_variant
+
+
+def _refusals(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Each reason, and how many cases of which neurons it is about."""
+    found = []
+    for reason, same in grouped([row for row in rows if row.status == "unsupported"], reason_of).items():
+        variants = sorted({_variant(row) for row in same})
+        named = ", ".join(variants[:4]) + (f" and {len(variants) - 4} more" if len(variants) > 4 else "")
+        found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))
+    return sorted(found)

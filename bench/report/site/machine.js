@@ -1,0 +1,27 @@
+// A machine's page: every comparison, each drawn when it is opened.
+"use strict";
+const list = document.getElementById("groups");
+const search = document.getElementById("search");
+const kind = list.dataset.kind;
+
+load(kind, "../").then((data) => {
+  const entries = data.groups.map((_, group) => {
+    const rows = rowsOf(data, group), best = rows.find((row) => row.best);
+    const title = conditionsOf(data, group, true).join(" · ");
+    const said = best ? `${named(best)}, ${seconds(best.step)}` : rows.length ? "not ranked" : "no time";
+    const entry = element("details", { class: "group" }, element("summary", {}, title, " ", element("span", { class: "muted" }, said)));
+    entry.addEventListener("toggle", () => {
+      if (entry.open && entry.children.length === 1) {
+        entry.append(...tableOf(data, group, "../"), element("p", {}, element("a", { href: `../index.html#${kind}.${data.ids[group]}` }, "as an answer, to link to")));
+      }
+    });
+    return { entry, text: `${title} ${said}`.toLowerCase() };
+  });
+  list.replaceChildren(...entries.map(({ entry }) => entry));
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/);
+    entries.forEach(({ entry, text }) => { entry.hidden = !words.every((word) => text.includes(word)); });
+  });
+  entries[data.first].entry.open = true;
+  document.body.dataset.group = "ready";
+});

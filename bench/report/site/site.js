@@ -1,0 +1,95 @@
+// What all pages share: numbers as people read them, the data of a kind of machine, and its tables. Loaded before the data.
+"use strict";
+const snnbench = { machines: {}, waiting: {}, add(kind, data) { this.machines[kind] = read(data); this.waiting[kind]?.(); } };
+const TOTAL = 10000;
+
+function read(data) {
+  const starts = [0];
+  data.counts.forEach((count) => starts.push(starts.at(-1) + count));
+  const others = data.groups.map(() => []);
+  data.others.forEach(([group, ...row]) => others[group].push(row));
+  return { ...data, starts, others };
+}
+
+// The data of a kind of machine, when its script is there.
+function load(kind, folder) {
+  if (snnbench.machines[kind]) return Promise.resolve(snnbench.machines[kind]);
+  return new Promise((resolve, reject) => {
+    snnbench.waiting[kind] = () => resolve(snnbench.machines[kind]);
+    const script = document.createElement("script");
+    script.src = `${folder}data/${kind}.js`;
+    script.onerror = () => reject(new Error(`${script.src} is missing`));
+    document.head.append(script);
+  });
+}
+
+function scaled(value, units) {
+  const [factor, unit] = units.find(([least]) => Math.abs(value) >= least) ?? units.at(-1);
+  const number = value / factor;
+  return `${number.toFixed(number >= 100 ? 0 : number >= 10 ? 1 : 2)} ${unit}`;
+}
+const seconds = (micro) => micro ? scaled(micro, [[1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]]) : "";
+const size = (kibi) => kibi ? scaled(kibi, [[2 ** 20, "GiB"], [2 ** 10, "MiB"], [1, "KiB"]]) : "";
+const times = (ratio) => ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined && value !== false) made.setAttribute(name, value);
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return made;
+}
+
+// The rows of a group, the fastest first; those that are not ranked come last.
+function rowsOf(data, group) {
+  const rows = [];
+  for (let at = data.starts[group]; at < data.starts[group + 1]; at += 1) {
+    const row = Object.fromEntries(Object.entries(data.columns).map(([name, column]) => [name, column[at]]));
+    const ends = (middle, low, high) => low || high ? [middle * (1 - low / TOTAL), middle * (1 + high / TOTAL)] : null;
+    rows.push({
+      ...row,
+      name: data.variants[row.variant], page: data.pages[row.variant], release: data.versions[row.version],
+      ours: data.ours.includes(row.variant), interval: ends(row.step, row.low, row.high), others: data.confirmed[at] ?? 0,
+      between: ends(row.ratio, row.ratio_low, row.ratio_high), remarks: data.flags.filter((_, bit) => row.flags & 1 << bit),
+    });
+  }
+  return rows;
+}
+
+const named = (row) => row.release && !row.name.includes(row.release) ? `${row.name} ${row.release}` : row.name;
+const ours = () => element("span", { class: "ours", title: "this project's own kernels" }, "ours");
+const link = (row, folder) => element("a", { href: `${folder}framework/${row.page}.html` }, row.name);
+// From one end to the other, with one unit where they share it.
+function between(ends, say) {
+  if (!ends) return "";
+  const [low, high] = ends.map(say), [number, unit] = low.split(" ");
+  return `${unit && high.endsWith(` ${unit}`) ? number : low} – ${high}`;
+}
+const rank = (row) => !row.best ? "" : `${row.best === 1 && row.worst > 1 ? "=" : ""}${row.best < row.worst ? `${row.best}–${row.worst}` : row.best}`;
+const HEADS = [["#", "ranks that it may have; =: not shown to be slower than the fastest"], ["framework", ""], ["step", "forward and backward, and the 95 % interval in this run"],
+  ["× fastest", "its step over that of the fastest, with a 95 % interval"], ["forward", ""], ["backward", ""], ["inference", ""],
+  ["memory", "the most in use at once"], ["remarks", "what to know before trusting its time"]];
+
+function tableOf(data, group, folder) {
+  const rows = rowsOf(data, group);
+  const small = (text) => text ? element("small", {}, text) : "";
+  const body = rows.map((row) => element("tr", { class: row.best === 1 ? "leading" : undefined },
+    element("td", { class: "number" }, rank(row)),
+    element("th", { scope: "row" }, link(row, folder), " ", element("small", {}, row.name.includes(row.release) ? "" : row.release), row.ours ? " " : "", row.ours ? ours() : ""),
+    element("td", { class: "number" }, seconds(row.step), " ", small(between(row.interval, seconds))),
+    element("td", { class: "number" }, row.ratio ? times(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, times) : "")),
+    ...["forward", "backward", "inference"].map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
+    element("td", { class: "number" }, size(row.memory)),
+    element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));
+  const head = element("tr", {}, ...HEADS.map(([text, hint], at) => element("th", { scope: "col", title: hint || undefined, class: at > 1 && at < 8 || !at ? "number" : undefined }, text)));
+  const table = element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+  const missing = data.others[group].map(([variant, version, reason]) =>
+    element("li", {}, element("b", {}, data.variants[variant]), data.versions[version] ? ` ${data.versions[version]}` : "", ` – ${data.reasons[reason]}`));
+  return [rows.length ? table : "", missing.length ? element("details", { class: "missing", open: rows.length ? undefined : "" },
+    element("summary", {}, `${missing.length} without a time, and why`), element("ul", {}, ...missing)) : ""];
+}
+
+// The conditions of a group in words, of the axes that are asked for (`asked`) or of the others.
+function conditionsOf(data, group, asked) {
+  return data.axes.map((axis, at) => [axis, data.groups[group][at]]).filter(([axis, value]) => value >= 0 && (axis.values.length > 1) === asked)
+    .map(([axis, value]) => axis.numbers && !["threads"].includes(axis.name) ? `${axis.head} ${axis.values[value]}` : axis.values[value]);
+}

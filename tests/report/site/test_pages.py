@@ -1,0 +1,138 @@
+"""The files of a site: what they say, that texts of others stay texts, and how large they may be."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from support.sites import many_rows, of_version, source, three_by_three
+from support.synthetic import HOSTILE, blocks, record
+
+from snnbench.report.site.badge import badge_of, svg
+from snnbench.report.site.data import TOTAL
+from snnbench.report.site.frameworks import in_words
+from snnbench.report.site.pages import site_files
+from snnbench.report.site.source import confirmations, slug
+
+
+@pytest.fixture(scope="module")
+def files():
+    return site_files(three_by_three())
+
+
+def data_in(files: dict[str, str]) -> list[dict]:
+    texts = [text for name, text in files.items() if name.startswith("data/")]
+    return [json.loads(re.fullmatch(r'snnbench\.add\("[0-9a-f]{12}",(.*)\);\n', text)[1]) for text in texts]
+
+
+def words(page: str) -> str:
+    found: list[str] = []
+    parser = HTMLParser()
+    parser.handle_data = found.append
+    parser.feed(page)
+    return " ".join(" ".join(found).split())
+
+
+def test_there_is_a_page_for_each_framework_and_machine(files):
+    assert {name.partition("/")[0] for name in files} >= {"index.html", "machine", "framework", "badge", "data", "method.html"}
+    assert len([name for name in files if name.startswith("machine/")]) == 3
+    assert {"framework/snntorch.html", "badge/snntorch.svg", "badge/snntorch.json", "coverage.html"} <= files.keys()
+
+
+def test_a_verdict_by_version(files):
+    page = words(files["framework/snntorch.html"])
+    assert "hard : rejected ≤ 0.7.0, proved ≥ 0.8.1" in page
+    assert "soft : proved in 0.7.0 – 1.0.0" in page
+    assert "resets like `soft`, not `hard`" in files["framework/snntorch.html"].replace("&#39;", "'")
+    assert in_words({"1.0": "proved"}) == "proved in 1.0"
+    assert in_words({"1": "proved", "2": "rejected", "3": "proved"}) == "proved ≤ 1, rejected 2, proved ≥ 3"
+
+
+def test_the_numbers_are_those_of_the_rows(files):
+    known = {row.first.machine["cpu"]: source for source in three_by_three() for row in source.rows if source.by == "neuro"}
+    assert len(known) == 3
+    for data in data_in(files):
+        rows = [row for source in three_by_three() for row in source.rows if row.first.machine["cpu"] in data["label"]]
+        seconds = sorted(row.estimates["step"].seconds for row in rows if row.sound)
+        assert data["columns"]["step"] and sorted(data["columns"]["step"]) == pytest.approx(
+            [1e6 * one for one in seconds], rel=1e-3
+        )
+        for step, low, high in zip(*(data["columns"][name] for name in ("step", "low", "high")), strict=True):
+            assert 0 <= low < TOTAL and high >= 0 and step > 0
+        assert sum(data["counts"]) == len(data["columns"]["step"])
+        assert len(data["others"]) == sum(not row.sound for row in rows)
+
+
+def test_somebody_else_confirms(files):
+    sources = three_by_three()
+    found = confirmations(sources)
+    assert sorted(found.values()) == [1, 1], "of both who found the same"
+    assert sum(len(data["confirmed"]) for data in data_in(files)) == 2
+    assert confirmations(sources[:3]) == {}, "the same person confirms nothing"
+
+
+def test_rows_of_two_bundles_are_never_in_one_comparison():
+    one, two = (source(blocks(name, neurons=97), by=name) for name in ("torch", "norse"))
+    (data,) = data_in(site_files([one, two]))
+    assert data["counts"] == [1, 1]
+    assert data["columns"]["best"] == [1, 1]
+
+
+def test_a_badge_says_what_is_proved_and_no_rank(files):
+    assert json.loads(files["badge/snntorch.json"]) == {
+        "schemaVersion": 1,
+        "label": "snnbench",
+        "message": "proved 2/2 neurons",
+        "color": "#00795a",
+    }
+    assert "proved 2/2 neurons" in files["badge/snntorch.svg"]
+    assert badge_of({"soft": "proved", "hard": "rejected"}) == ("proved 1/2 neurons", "#b04a00")
+    assert badge_of({}) == ("nothing tried", "#b04a00")
+    assert "<script" not in svg("<script>", "#fff")
+
+
+def test_texts_of_others_stay_texts():
+    refused = record(HOSTILE, "check_failed", HOSTILE, passed=False, neurons=97)
+    files = site_files(
+        [source([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused], by="x", note=HOSTILE, name=HOSTILE)]
+    )
+    for name, text in files.items():
+        assert "<script>alert" not in text and "<img src='http" not in text, name
+        assert re.fullmatch(r"[a-z0-9./-]+", name), name
+    assert "{{ 7*7 }}" in files["method.html"], "nothing is computed of it"
+
+
+@pytest.mark.parametrize("rows", [400, pytest.param(7000, marks=pytest.mark.slow)])
+def test_rows_are_small(rows):
+    """Seven thousand on a machine are within 500 kB; the start page is within 300 kB."""
+    files = site_files([many_rows(rows)])
+    (text,) = [text for name, text in files.items() if name.startswith("data/")]
+    (data,) = data_in(files)
+    assert sum(data["counts"]) == rows
+    assert all(data["columns"]["low"]), "each has an interval"
+    assert len(text) / rows <= 500_000 / 7000, f"{len(text) / rows:.1f} bytes a row"
+    start = sum(len(files[name].encode()) for name in ("index.html", "site.css", "site.js", "answer.js"))
+    assert start <= 300_000
+
+
+def test_links_lead_to_files_and_nothing_elsewhere(files):
+    for name, text in files.items():
+        if name.endswith(".html"):
+            for link in re.findall(r'(?:href|src)="([^"#]*)', text):
+                parts = [*name.split("/")[:-1], *link.split("/")]
+                while ".." in parts:
+                    at = parts.index("..")
+                    del parts[at - 1 : at + 1]
+                assert "/".join(parts) in files, (name, link)
+    assert not any("http" in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "") for text in files.values())
+
+
+def test_a_name_of_a_file():
+    assert slug("rockpool-jax") == "rockpool-jax"
+    assert slug("../etc/Passwd") != slug("etc-passwd")
+    assert re.fullmatch(r"[a-z0-9-]+", slug("日本"))
+
+
+def test_a_version_that_is_none_does_not_matter():
+    records = of_version(blocks("mine", neurons=97), "nightly")
+    assert "proved in nightly" in words(site_files([source(records)])["framework/mine.html"])

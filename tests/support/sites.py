@@ -1,0 +1,67 @@
+"""Bundles for sites: of made-up records, as if they had been verified."""
+
+from snnbench.kernels.spec import NEURONS
+from snnbench.records.bundle import Bundle, header_of
+from snnbench.records.record import Record
+from snnbench.report.site.source import Source
+
+from .synthetic import blocks, record, unmeasured
+
+HARD = NEURONS["hard"]
+
+
+def source(records: list[Record], by: str = "neuro", note: str = "", name: str = "made-up") -> Source:
+    bundle = Bundle({"by": by, "note": note, "name": name}, records=records)
+    bundle.header = header_of(bundle)
+    return Source(bundle)
+
+
+def of_version(records: list[Record], version: str) -> list[Record]:
+    """The same of another version of the framework."""
+    return [one.model_copy(update={"adapter": {**one.adapter, "version": version}}) for one in records]
+
+
+def on(records: list[Record], cpu: str) -> list[Record]:
+    """The same on another processor."""
+    return [one.model_copy(update={"machine": {**one.machine, "cpu": cpu, "hash": cpu}}) for one in records]
+
+
+def three_by_three() -> list[Source]:
+    """Three machines, and a framework in three versions, of which the two older ones reject a neuron; sizes that were not all
+    measured in both precisions; two frameworks that are level; one that somebody else confirms."""
+    sources = []
+    for number, cpu in enumerate(("Alpha 1", "Beta 2", "Gamma 3")):
+        records: list[Record] = []
+        for neurons, precision in ((97, "fp32"), (193, "fp32"), (193, "bf16"), (769, "bf16")):
+            case = {"neurons": neurons, "precision": precision, "noise": 0.003}
+            slow = 1e-5 * neurons * (1 + number)
+            records += blocks("fused", step=slow, **case) + blocks("torch", step=3 * slow, **case)
+            records += blocks("norse", step=3.003 * slow, **case) if neurons == 769 else []
+            records += [unmeasured("rockpool", "unsupported", neurons=neurons, precision=precision)]
+            for version, times in (("0.7.0", 5.0), ("0.8.1", 4.5), ("1.0.0", 4.0)):
+                records += of_version(blocks("snntorch", step=times * slow, **case), version)
+        level = {"neurons": 31, "noise": 0.02}
+        records += blocks("spyx", step=1e-3, **level) + blocks("jax", step=1e-3, **level)
+        for version, passed in (("0.6.4", False), ("0.7.0", False), ("0.8.1", True), ("1.0.0", True)):
+            why = None if passed else "resets like `soft`, not `hard`"
+            ended = record("snntorch", "ok" if passed else "check_failed", why, passed=passed, neurons=61, neuron=HARD)
+            records += of_version([ended], version)
+        sources.append(source(on(records, cpu), note=f"machine {number}"))
+    again = blocks("fused", step=1.1e-5 * 97, neurons=97, precision="fp32", noise=0.003)
+    return [*sources, source(on(again, "Alpha 1"), by="somebody-else")]
+
+
+def many_rows(count: int) -> Source:
+    """At least so many cases of three blocks each, on one machine: ten variants in groups of many sizes."""
+    records: list[Record] = []
+    names = [(name, mode) for name in ("fused", "jax", "torch", "norse", "sinabs") for mode in ("eager", "compile")]
+    for index in range(-(-count // len(names))):
+        case = {
+            "neurons": 97 << index % 5,
+            "time_steps": (25, 50, 100, 500)[index // 5 % 4],
+            "batch": 1 + index // 20,
+            "noise": 0.01,
+        }
+        for place, (name, mode) in enumerate(names):
+            records += blocks(name, step=1.37e-7 * case["time_steps"] * (case["neurons"] + 37.7 * place), mode=mode, **case)
+    return source(records)
