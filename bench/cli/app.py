@@ -28,7 +28,8 @@ VERBS = {
     "bundle": "Write the results of a folder as one text file that others can verify and show.",
     "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible "
     "times.",
-    "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for nothing.",
+    "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for "
+    "nothing.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and of those that cannot live beside the others.",
     "data": "Files of events: what data loading is measured on.",
@@ -102,7 +103,7 @@ app = typer.Typer(
     name="snnbench",
     cls=_Group,
     help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
-    epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed or implausible time, "
+    epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed, implausible time or faulty bundle, "
     "5 worse than the baseline, 6 nothing measured or comparable, 7 ambiguous or unsure, 130 interrupted. "
     "Start with: snnbench init, then snnbench run --config experiment.toml",
     no_args_is_help=True,

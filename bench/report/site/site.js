@@ -1,7 +1,7 @@
 // What all pages share: numbers as people read them, the data of a kind of machine, and its tables. Loaded before the data.
 "use strict";
 const snnbench = { machines: {}, waiting: {}, add(kind, data) { this.machines[kind] = read(data); this.waiting[kind]?.(); } };
-const TOTAL = 10000;
+const TOTAL = 10000, USUAL = "by all rules";
 
 function read(data) {
   const starts = [0];
@@ -90,6 +90,6 @@ function tableOf(data, group, folder) {
 
 // The conditions of a group in words, of the axes that are asked for (`asked`) or of the others.
 function conditionsOf(data, group, asked) {
-  return data.axes.map((axis, at) => [axis, data.groups[group][at]]).filter(([axis, value]) => value >= 0 && (axis.values.length > 1) === asked)
+  return data.axes.map((axis, at) => [axis, data.groups[group][at]]).filter(([axis, value]) => value >= 0 && (axis.values.length > 1) === asked && axis.values[value] !== USUAL)
     .map(([axis, value]) => axis.numbers && !["threads"].includes(axis.name) ? `${axis.head} ${axis.values[value]}` : axis.values[value]);
 }
