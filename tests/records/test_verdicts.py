@@ -4,12 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 from support.forgeries import FORGERIES
-from support.forgery import Forged, faster, written
+from support.forgery import Forged, claim_anew, faster, written
 from support.paths import ROOT
 
-from snnbench.records.bundle import bundle_of, results_of, text_of
-from snnbench.records.record import RECORD
-from snnbench.records.rows import rows_of
+from snnbench.records.bundle import bundle_of, text_of
 from snnbench.records.store import ResultFolder
 from snnbench.records.verdicts.fault import KINDS
 from snnbench.records.verdicts.form import NoBundle
@@ -26,11 +24,6 @@ def quickstart() -> str:
 @pytest.fixture
 def forged(quickstart) -> Forged:
     return Forged(quickstart)
-
-
-def claim_anew(forged: Forged) -> None:
-    """As a forger does who runs `results_of` on what was forged."""
-    forged.results = results_of(rows_of([RECORD.validate_python(record) for record in forged.records]))
 
 
 def test_a_forgery_of_nothing_is_the_bundle(quickstart, forged, tmp_path):

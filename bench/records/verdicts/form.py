@@ -121,9 +121,10 @@ def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: d
     values, where = dict(written), f"line {number}"
     for name in SHARED:
         key = values.get(name)
-        if not isinstance(key, str) or not isinstance(known := shared[name], dict) or key not in known:
+        known = shared[name] if isinstance(shared[name], dict) else {}
+        if not isinstance(key, str) or not isinstance(known.get(key), dict):
             raise ValueError(f"{name} = {shown(key)}: the line of what is shared has no such entry")
-        if hashlib.sha256(line({**known[key]}).encode()).hexdigest()[:12] != key:
+        if hashlib.sha256(line(known[key]).encode()).hexdigest()[:12] != key:
             yield Fault("content", where, f"{name} {key}: what is shared under this hash has another")
         values[name] = known[key]
     try:

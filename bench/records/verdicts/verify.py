@@ -21,6 +21,9 @@ from .proofs import proofs
 from .times import started_together, times
 from .whole import copied, whole
 
+MOST_LAYERS = 1000
+"""Of a network that is built to know its limits: a forged case of millions would fill the memory."""
+
 
 @dataclass
 class Verdict:
@@ -68,6 +71,9 @@ def _verdict(path: Path, now: datetime) -> Verdict:
 
 def _as_far_as_it_goes(check: Iterator[Fault], record: Record, where: str) -> Iterator[Fault]:
     """A case that this version cannot build is a fault, and no end of the verification."""
+    if (record.case.get("layers") or 0) > MOST_LAYERS:
+        yield Fault("schema", where, f"layers = {record.case['layers']}: nobody computes more than {MOST_LAYERS}")
+        return
     try:
         yield from check
     except Exception as error:
