@@ -66,6 +66,22 @@ def test_calls_of_another_bundle_are_found(quickstart, forged, tmp_path):
     assert "theirs.bundle.jsonl" in mine.faults[0].text
 
 
+def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):
+    for record in forged.records:
+        record["set"] = "mine"
+        for phase, part in record.get("parts", {}).items():
+            if "timing" in part:
+                faster(record, 0.2 if record["case"]["framework"] == "rockpool" else 0.97, phase)
+    claim_anew(forged)
+    theirs, mine = verify([written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")], NOW)
+    assert (theirs.faults, mine.faults) == ([], [])
+    (remark,) = [remark for remark in mine.remarks if "beside the others" in remark]
+    assert remark.startswith(
+        "rockpool soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu is 4.9 times as fast beside the others as in "
+    )
+    assert not any("beside the others" in remark for remark in theirs.remarks)
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])
 def test_what_is_no_bundle(tmp_path, text):
     with pytest.raises(NoBundle, match="is no bundle"):

@@ -14,6 +14,7 @@ from ...texts import clean
 from ..bundle import MOST_BYTES, Bundle
 from ..quality import FEWEST_BLOCKS
 from ..record import Record
+from .beside import unlike
 from .fault import Fault
 from .form import NoBundle, read_bundle
 from .identities import identities
@@ -46,6 +47,8 @@ def verify(paths: Sequence[Path], now: datetime | None = None) -> list[Verdict]:
     for name, other, fault in copied({name: verdict.bundle.records for name, verdict in verdicts.items()}):
         if name != other:
             verdicts[name].faults.append(fault)
+    for name, remark in unlike({name: verdict.bundle for name, verdict in verdicts.items() if verdict.sound}):
+        verdicts[name].remarks.append(remark)
     return list(verdicts.values())
 
 
