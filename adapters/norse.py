@@ -84,15 +84,20 @@ class Norse(TorchAdapter):
 
     def lif(self, spec, features, construction):
         import torch
-        from norse.torch import IAF, LIF, IAFParameters, LIFBoxCell, LIFParameters, Lift
 
         from .base.time_loop import Uncut
 
         if construction == "lif-box-cell":
+            from norse.torch import LIFBoxCell, Lift
+
             lif = Lift(LIFBoxCell(box_parameters(spec), dt=1.0))
         elif construction == "lif" and spec.decay == 1:
+            from norse.torch import IAF, IAFParameters
+
             lif = IAF(IAFParameters(v_reset=torch.tensor(0.0), **common_parameters(spec)), dt=1.0)
         elif construction == "lif":
+            from norse.torch import LIF, LIFParameters
+
             leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1 - (spec.current_decay or 0.0))}
             lif = LIF(LIFParameters(**leak, **common_parameters(spec)), dt=1.0)
         elif construction == "lsnn":

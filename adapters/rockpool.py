@@ -50,12 +50,15 @@ class Rockpool(TorchAdapter):
 
     def lif(self, spec, features, construction):
         import torch
-        from rockpool.nn.modules import LIFNeuronTorch, LIFTorch
 
         if not construction.startswith("lif-torch"):
+            from rockpool.nn.modules import LIFNeuronTorch
+
             tau = -1 / log(spec.decay)
             tau_mem = torch.tensor([tau]) if spec.learned_decay else constant(tau)
             return from_rest(LIFNeuronTorch(prod(features), tau_mem=tau_mem, **options(spec)))
+        from rockpool.nn.modules import LIFTorch
+
         decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
         lif = LIFTorch(prod(features), **decays, **options(spec))
         if construction == "lif-torch-without-recurrence":

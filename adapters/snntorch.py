@@ -18,6 +18,7 @@ from types import MappingProxyType
 from snnbench.kernels.surrogates import derivative
 
 from .base.case import Case
+from .base.contract import Unsupported
 from .base.network import Network
 from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
@@ -82,20 +83,22 @@ class SnnTorch(TorchAdapter):
         return {tuple(own): Chain(own, network.neurons, Sequential(*own.values()), each_step)}
 
     def lif(self, spec, features, construction):
-        from snntorch import Lapicque, StateLeaky
-
         if construction == "lapicque":
+            from snntorch import Lapicque
+
             membrane = {"R": 1 / (1 - spec.decay), "C": 1.0, "time_step": 1.0}
             return loop(Lapicque(**membrane, **resetting(spec)), spec if spec.reset == "soft" else None)
         if construction != "state-leaky":
             return super().lif(spec, features, construction)
+        from snntorch import StateLeaky
+
         return spikes_only(StateLeaky, beta_of(spec), prod(features), **options(spec))
 
     def layer(self, spec, inputs, outputs, bias, construction):
-        from snntorch import LinearLeaky
-
         if construction != "linear-leaky":
             return super().layer(spec, inputs, outputs, bias, construction)
+        from snntorch import LinearLeaky
+
         return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **options(spec))
 
     def native(self, features):
@@ -112,7 +115,13 @@ class SnnTorch(TorchAdapter):
 def leaky_of(spec, **how):
     from snntorch import Leaky
 
-    return Leaky(spec.decay, learn_beta=spec.learned_decay is not None, **resetting(spec), **how)
+    learning = {} if spec.learned_decay is None else {"learn_beta": True}
+    try:
+        return Leaky(spec.decay, **learning, **resetting(spec), **how)
+    except ValueError as error:
+        if "reset_mechanism" not in str(error):
+            raise
+        raise Unsupported(f"this version's Leaky always resets by itself: {error}") from None
 
 
 def resetting(spec) -> dict:
@@ -177,11 +186,13 @@ def options(spec) -> dict:
     own = {
         "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
         "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
-        "straight-through": surrogate.straight_through_estimator,
+        "straight-through": lambda: surrogate.straight_through_estimator(),
     }
-    written = surrogate.custom_surrogate(lambda u, gradient, spikes: gradient * slope_at(u))
-    gradient = own[spec.surrogate]() if spec.surrogate in own else written
-    return {"threshold": spec.threshold, "spike_grad": gradient}
+
+    def written():
+        return surrogate.custom_surrogate(lambda u, gradient, spikes: gradient * slope_at(u))
+
+    return {"threshold": spec.threshold, "spike_grad": own.get(spec.surrogate, written)()}
 
 
 def beta_of(spec):

@@ -7,7 +7,9 @@ from typing import Any
 
 from .texts import anonymous
 
-FRAMEWORK = r"^[A-Za-z0-9_.-]+(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
+_VARIANT = r"(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
+FRAMEWORK = rf"^[A-Za-z0-9_.-]+(@[A-Za-z0-9_.+!-]+)?{_VARIANT}"
+UNVERSIONED = rf"^[A-Za-z0-9_.-]+{_VARIANT}"
 DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
 OPTION = r"^--?[A-Za-z][^\x00-\x1f]*$"
 LARGEST_SEED = (1 << 63) - 1
@@ -46,7 +48,8 @@ def wanted(first: dict[str, Any]) -> str:
         return "is empty; name at least one value or leave the key out"
     if kind == "string_pattern_mismatch":
         return {
-            FRAMEWORK: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
+            FRAMEWORK: "must look like 'norse', 'norse@1.0.0', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
+            UNVERSIONED: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
             OPTION: "must look like '--partition=gpu' or '-pgpu'",
             DEVICE: "must be 'cpu', 'cuda' or 'cuda:0'",
             hexadecimal(12): "must be 12 hexadecimal digits",

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
@@ -113,6 +113,11 @@ class Case:
         """`framework:construction+mode`, defaults left out."""
         parts = [part for part, default in ((self.construction, "default"), (self.mode, "eager")) if part != default]
         return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
+
+    @property
+    def bare(self) -> "Case":
+        """The case as its worker knows it: without the version or environment behind the framework's name, `snntorch@0.9.4`."""
+        return replace(self, framework=self.framework.partition("@")[0])
 
     @property
     def spec(self) -> NeuronSpec:

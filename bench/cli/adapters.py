@@ -9,6 +9,7 @@ from rich.markup import escape
 from snnbench.kernels.spec import NEURONS
 
 from ..environments.inventory import take_inventory
+from ..environments.versions import versions_among
 from ..mistakes import ConfigError, nearest
 from ..runner import variants
 from ..runner.planning import adapter_files
@@ -24,7 +25,7 @@ def adapters(
 ) -> None:
     """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
     named, list every variant: the neurons it is ready for, or what it lacks."""
-    inventory = take_inventory(adapter_files(adapter), variants.inquiry())
+    inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions_among(names or ()))
     for name in names or ():
         if name not in inventory.adapters:
             raise ConfigError(f"no adapter {name!r}{nearest(name, inventory.adapters)}")

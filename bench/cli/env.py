@@ -1,7 +1,6 @@
 """`snnbench env`: environments of frameworks, the standard one and those of frameworks that cannot live beside the others."""
 
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -10,10 +9,11 @@ from rich.markup import escape
 from .. import units
 from ..environments.create import create as make
 from ..environments.damage import damage
-from ..environments.environment import Environment, NotMade, known, named
+from ..environments.environment import Environment, NotMade, known
 from ..environments.environment import remove as delete
-from ..environments.install import CreationProgress, install_here
+from ..environments.install import install_here
 from ..environments.recipes import environments_folder
+from ..environments.versions import environment_named, made_versions
 from . import exit_codes
 from .console import messages, new_table, output, print_json, say
 from .options import Json
@@ -23,13 +23,14 @@ env = typer.Typer(
     help="Environments of frameworks: the standard one, and of those that cannot live beside the others.",
 )
 
-Names = Annotated[list[str], typer.Argument(help="Environments, as `snnbench env list` names them.", show_default=False)]
+NAMES_HELP = "As `snnbench env list` names them, or a version of a framework, snntorch@0.9.4."
+Names = Annotated[list[str], typer.Argument(help=NAMES_HELP, show_default=False)]
 
 
 @env.command("list")
 def list_(as_json: Json = False) -> None:
     """Show every environment: whom it serves, whether it is there, and where."""
-    states = [(own, *own.state()) for own in known().values()]
+    states = [(own, *own.state()) for own in _all()]
     if as_json:
         print_json([_entry(own, state, reason) for own, state, reason in states])
         return
@@ -41,6 +42,11 @@ def list_(as_json: Json = False) -> None:
         if reason:
             output().print(f"  [dim]{escape(f'{own.name}: {reason}')}[/]", soft_wrap=True)
     output().print(f"in {environments_folder()}", soft_wrap=True)
+
+
+def _all() -> list[Environment]:
+    """Those that there are recipes for, and the versions that were made."""
+    return [*known().values(), *made_versions()]
 
 
 def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
@@ -60,11 +66,9 @@ def create(
     `standard` has every framework that can live beside the others; uv makes it in seconds where there is uv, else pip.
     """
     failed, entries = False, []
-    for own in [named(name) for name in names]:
+    for own in [environment_named(name) for name in names]:
         try:
-            _tell(own, install_here(own.name, own.recipe) if here else make(own))
-            ready = f"{own.name} is ready in {sys.prefix if here else own.folder}"
-            messages().print(ready, soft_wrap=True)
+            create_shown(own, here)
         except NotMade as error:
             say(str(error))
             failed = True
@@ -74,12 +78,12 @@ def create(
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
-def _tell(own: Environment, made: Iterator[CreationProgress]) -> None:
-    """Go through the events of a creation, with one line for each step."""
+def create_shown(own: Environment, here: bool = False) -> None:
+    """Make an environment, or install its packages beside snnbench itself, and show how far it is. Raises NotMade."""
     console, line = messages(), ""
     try:
         with console.status(own.name) as status:
-            for progress in made:
+            for progress in install_here(own.name, own.recipe) if here else make(own):
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
                     console.print(escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True)
@@ -93,6 +97,7 @@ def _tell(own: Environment, made: Iterator[CreationProgress]) -> None:
     except KeyboardInterrupt:
         say(f"interrupted; what is finished is kept: {own.command} goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED) from None
+    console.print(f"{own.name} is ready in {sys.prefix if here else own.folder}", soft_wrap=True)
 
 
 @env.command()
@@ -100,7 +105,7 @@ def doctor(
     names: Annotated[list[str] | None, typer.Argument(help="Environments.", show_default="all")] = None, as_json: Json = False
 ) -> None:
     """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
-    chosen = [named(name) for name in names] if names else list(known().values())
+    chosen = [environment_named(name) for name in names] if names else _all()
     entries = []
     for own in chosen:
         state, reason = own.state()
@@ -128,6 +133,6 @@ def _print_faults(own: Environment, faults: list[str] | None) -> None:
 @env.command()
 def remove(names: Names) -> None:
     """Delete environments."""
-    for own in [named(name) for name in names]:
+    for own in [environment_named(name) for name in names]:
         was = delete(own)
         messages().print(f"{own.name}: {'removed' if was else 'was not there'}")

@@ -65,3 +65,9 @@ def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:
         for axis, values in listed.items()
         if values != Grid.model_fields[axis].default
     ]
+
+
+def tell_controls(names: list[str]) -> None:
+    """Say what is measured beside versions, unasked."""
+    if names:
+        messages().print(f"measured beside the versions, which are compared with it: {', '.join(names)}", soft_wrap=True)

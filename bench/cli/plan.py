@@ -13,7 +13,20 @@ from ..runner.done import Done, Left, reasons
 from ..runner.planning import load_plan
 from . import exit_codes
 from .console import new_table, output, print_json, say
-from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
+from .options import (
+    Adapters,
+    Beside,
+    Config,
+    ExecutorOption,
+    Json,
+    Only,
+    Out,
+    Settings,
+    ShardOption,
+    Where,
+    tell_controls,
+    tell_left_out,
+)  # fmt: skip
 
 
 def plan(
@@ -30,6 +43,7 @@ def plan(
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
+    tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)
     done = Done(folder, measure, machine_facts())
     cases = [done.left(planned) for planned in plan.mine]

@@ -1,16 +1,34 @@
 """`snnbench run`: plan, prove, measure, write."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..environments.environment import NotMade
+from ..environments.versions import version_environment, versions_among
+from ..experiment.config import load_config
 from ..experiment.setting import parse_setting
 from ..mistakes import ConfigError
 from ..runner.planning import load_plan
 from ..runner.progress import execute_shown
 from . import exit_codes
 from .console import messages, say
-from .options import Adapters, Beside, Config, ExecutorOption, Json, Only, Out, Settings, ShardOption, Where, tell_left_out
+from .env import create_shown
+from .options import (
+    Adapters,
+    Beside,
+    Config,
+    ExecutorOption,
+    Json,
+    Only,
+    Out,
+    Settings,
+    ShardOption,
+    Where,
+    tell_controls,
+    tell_left_out,
+)
 from .results import print_results
 from .slurm import run_on_slurm
 
@@ -26,6 +44,7 @@ def run(
     shard: ShardOption = "1/1",
     beside: Beside = "",
     detach: Annotated[bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="First make the environments of versions that are not there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
@@ -33,8 +52,11 @@ def run(
         run_on_slurm(config, out, settings, only, adapter, shard, beside, fresh, detach, as_json)
     if detach:
         raise ConfigError("--detach: only --executor slurm has something to leave behind")
+    if create:
+        _create(config, settings)
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
     tell_left_out(plan.left_out)
+    tell_controls(plan.controls)
     folder = plan.folder(out)
     results, interrupted = execute_shown(plan, folder, fresh, messages())
     asked = {planned.id for planned in plan.mine}
@@ -44,3 +66,14 @@ def run(
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
+
+
+def _create(config: Path, settings: list[str]) -> None:
+    """Make what is not there of the versions in a config. One that cannot be made is told, and its cases say so."""
+    for name in versions_among(load_config(config, [*map(parse_setting, settings)]).grid.framework):
+        environment = version_environment(name)
+        if environment.lacking():
+            try:
+                create_shown(environment)
+            except NotMade as error:
+                say(str(error))

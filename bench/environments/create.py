@@ -31,6 +31,7 @@ def create(environment: Environment) -> Iterator[CreationProgress]:
             link(environment.site_packages)
             _check_adapters(environment)
             marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
+            marker["beneath"] = [*environment.beneath]
             write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
@@ -38,12 +39,14 @@ def create(environment: Environment) -> Iterator[CreationProgress]:
 
 
 def _check_adapters(environment: Environment) -> None:
-    """Raise NotMade for an environment in which an adapter that it serves lacks something."""
+    """Raise NotMade for an environment in which an adapter that it serves lacks something. A version may lack modules of its own:
+    what it cannot do then, its cases say."""
     references = registry.references()
     served = [references[name] for name in environment.recipe.adapters if name in references]
     if not served:
         return
     for entry in ask_environment(environment, Inquiry(tuple(served)))["adapters"]:
-        if "error" in entry or entry["missing"]:
-            lack = entry.get("error") or f"{', '.join(entry['missing'])} is not there"
+        missing = [name for name in entry.get("missing", ()) if not (environment.beneath and "." in name)]
+        if "error" in entry or missing:
+            lack = entry.get("error") or f"{', '.join(missing)} is not there"
             raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")

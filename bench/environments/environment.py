@@ -28,11 +28,12 @@ class NotMade(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """One environment, made or not."""
+    """One environment, made or not. What it does not hold itself it finds in the folders `beneath`."""
 
     name: str
     recipe: Recipe
     folder: Path
+    beneath: tuple[str, ...] = ()
 
     @property
     def python(self) -> Path:
@@ -61,6 +62,8 @@ class Environment:
             return "stale", "its list of packages has changed since"
         if marker.get("source") != locations():
             return "stale", f"it was made for the snnbench in {marker.get('source', {}).get('snnbench')}"
+        if marker.get("beneath", []) != [*self.beneath]:
+            return "stale", f"it was made over the packages in {', '.join(marker.get('beneath', []))}"
         return "ready", None
 
     def lacking(self) -> str | None:

@@ -47,6 +47,8 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
         write_atomically(folder / FINISHED, json.dumps(finished))
     else:
         yield CreationProgress("kept", "python", 1, count)
+    if environment.beneath:
+        (environment.site_packages / "_snnbench_beneath.pth").write_text("".join(f"{folder}\n" for folder in environment.beneath))
     for number, step in enumerate(recipe.steps, 2):
         if step.key in finished:
             yield CreationProgress("kept", step.name, number, count)

@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..mistakes import ConfigError
 from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
+from .versions import version_environment, versions_among
 
 TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
 
@@ -81,8 +82,11 @@ def default_home() -> Home:
     return _home(_answer(Inquiry(), executor), executor)
 
 
-def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Executor = LocalExecutor()) -> Inventory:
-    """Ask about installed adapters and those in `files`, which win over installed ones of the same name.
+def take_inventory(
+    files: list[str], inquiry: Inquiry = Inquiry(), executor: Executor = LocalExecutor(), versions: Sequence[str] = ()
+) -> Inventory:
+    """Ask about installed adapters and those in `files`, which win over installed ones of the same name, and about the `versions`
+    of them, `NAME@VERSION`, beside those that the inquiry names.
 
     One worker is asked in each environment, and one for each adapter that is not of this project: it may hang, crash or exit.
     Of this project's adapters only those that the inquiry names are asked; of the others no more than the name is known.
@@ -107,25 +111,51 @@ def take_inventory(files: list[str], inquiry: Inquiry = Inquiry(), executor: Exe
         lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
         if lodgers:
             _ask_at_home(inventory, own, lodgers, inquiry)
+    for name in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
+        if name.partition("@")[0] in inventory.adapters:
+            _ask_version(inventory, name, inquiry)
     return inventory
+
+
+def _ask_version(inventory: Inventory, text: str, inquiry: Inquiry) -> None:
+    """Ask about the version `NAME@VERSION` of an adapter in its environment. Until that is made, what is known are the
+    constructions of the version that is installed here."""
+    name, _, version = text.partition("@")
+    own, usual = version_environment(text), inventory.adapters[name]
+    named = tuple(other.replace(text, name, 1) for other in inquiry.frameworks or () if other.partition(":")[0] == text)
+    entries, lacking = _asked(inventory, own, replace(inquiry, references=(usual.reference,), frameworks=named or None))
+    unknown: dict[str, Any] = {"missing": (), "closure": {}, "error": None, "lacking": lacking, "refusal": None}
+    info = replace(usual, name=text, version=version, home=text, **unknown)
+    for entry in entries:
+        inventory.refusals[text] = entry.get("refusals", {})
+        info = AdapterInfo.from_answer({**entry, "name": text, "version": entry.get("version") or version}, text, text)
+        if info.missing and all("." in module for module in info.missing):  # of a package that is there
+            info = replace(info, lacking=None, refusal=f"{name} {version} has no {', '.join(info.missing)}")
+    inventory.adapters[text] = info
 
 
 def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry) -> None:
     """Ask about adapters in the environment made for them; if it gives no answer, they lack it."""
+    entries, lacking = _asked(inventory, own, _about(inquiry, *(adapter.reference for adapter in lodgers)))
+    for entry in entries:
+        inventory.add(entry, own.name)
+    if lacking:
+        for adapter in lodgers:
+            inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
+
+
+def _asked(inventory: Inventory, own: Environment, inquiry: Inquiry) -> tuple[list[dict[str, Any]], str | None]:
+    """What a worker in an environment says of adapters, or why there is none."""
     home = OwnEnvironment(own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking())
     try:
         executor = inventory.default.executor.at_home(home)
-        answer = ask_environment(own, _about(inquiry, *(adapter.reference for adapter in lodgers)), executor)
-        inventory.homes[own.name] = _home(answer, executor)
-        for entry in answer["adapters"]:
-            inventory.add(entry, own.name)
-        return
+        answer = ask_environment(own, inquiry, executor)
     except CannotStart as error:
-        lacking = str(error)
+        return [], str(error)
     except NotMade as error:
-        lacking = f"{error}: {inventory.default.executor.advice(home)}"
-    for adapter in lodgers:
-        inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
+        return [], f"{error}: {inventory.default.executor.advice(home)}"
+    inventory.homes[own.name] = _home(answer, executor)
+    return answer["adapters"], None
 
 
 def _ask_stranger(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:

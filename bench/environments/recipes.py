@@ -15,17 +15,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from ..mistakes import ConfigError, nearest, shown, wanted
 from .link import package_folder
 
-FILE = "environments.toml"
+FILE, VERSIONS = "environments.toml", "versions"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
 Need = Literal["nvcc", "cuda-torch"]
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """A table of environments.toml."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Step(_Table):
+class Step(Table):
     """One call of uv or pip. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
@@ -52,7 +54,7 @@ class Step(_Table):
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Recipe(_Table):
+class Recipe(Table):
     """The adapters that one environment serves, the needs of its packages, and the steps that install them."""
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -97,31 +99,41 @@ def environments_folder() -> Path:
 
 def load_recipes() -> dict[str, Recipe]:
     """The built-in recipes and the user's own, which win. Raises ConfigError with file, key, value and what would be right."""
-    own = environments_folder() / FILE
-    recipes = _read(package_folder("snnbench.adapters") / FILE)
-    if own.is_file():
-        users = _read(own)
+    recipes: dict[str, Recipe] = {}
+    for path, tables in read_tables():
+        users = _recipes(path, tables)
         served = {adapter for recipe in users.values() for adapter in recipe.adapters}
         recipes = {name: recipe for name, recipe in recipes.items() if not served & set(recipe.adapters)} | users
     return recipes
 
 
-def _read(path: Path) -> dict[str, Recipe]:
+def read_tables() -> list[tuple[Path, dict[str, Any]]]:
+    """The tables of our environments.toml, and of the user's own if there is one, each with its file. Raises ConfigError."""
+    own = environments_folder() / FILE
+    return [(path, _tables(path)) for path in (package_folder("snnbench.adapters") / FILE, *([own] if own.is_file() else []))]
+
+
+def _tables(path: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
     recipes: dict[str, Recipe] = {}
     served: dict[str, str] = {}
-    for name, table in values.items():
+    for name, table in tables.items():
+        if name == VERSIONS:
+            continue
         if not re.fullmatch(NAME, name) or name == "default":
             raise ConfigError(f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'")
         try:
             recipes[name] = Recipe.model_validate(table)
         except ValidationError as error:
-            raise ConfigError(f"{path}: {_message(name, error)}") from None
+            raise ConfigError(f"{path}: {message(name, error, Recipe)}") from None
         for adapter in recipes[name].adapters:
             if adapter in served:
                 raise ConfigError(f"{path}: {name}.adapters = {adapter!r}: is served by {served[adapter]} already")
@@ -129,12 +141,12 @@ def _read(path: Path) -> dict[str, Recipe]:
     return recipes
 
 
-def _message(name: str, error: ValidationError) -> str:
-    """One sentence for one of pydantic's errors; a misspelt key comes before the missing one."""
+def message(name: str, error: ValidationError, kind: type[Table]) -> str:
+    """One sentence for one of pydantic's errors about the table `name`; a misspelt key comes before the missing one."""
     first: Any = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     key = ".".join([name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])])
     if first["type"] == "extra_forbidden":
-        known = Step.model_fields if "steps" in first["loc"][:-1] else Recipe.model_fields
+        known = Step.model_fields if "steps" in first["loc"][:-1] else kind.model_fields
         return f"{key}: unknown key{nearest(str(first['loc'][-1]), known)} (there are {', '.join(known)})"
     if first["type"] == "missing":
         return f"{key}: is missing"

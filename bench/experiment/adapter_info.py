@@ -16,7 +16,8 @@ def without_folder(reference: str) -> str:
 class AdapterInfo:
     """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
     `neurons` has for each named neuron why the adapter refuses it, or None; `closure` has the versions of what its framework
-    rests on. `home` names the environment in which its workers run; `lacking` says why none can run."""
+    rests on. `home` names the environment in which its workers run; `lacking` says why none can run, `refusal` why this version
+    can compute nothing. The name of a version is `NAME@VERSION`."""
 
     reference: str
     name: str
@@ -32,6 +33,7 @@ class AdapterInfo:
     error: str | None = None
     home: str = "default"
     lacking: str | None = None
+    refusal: str | None = None
 
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
@@ -48,13 +50,14 @@ class AdapterInfo:
     @property
     def recorded(self) -> dict[str, Any]:
         """What a record says of it: of a file its name and hash, not where it lies."""
-        known = {name: getattr(self, name) for name in ("name", "version", "source_sha256", "closure")}
-        return known | {"reference": without_folder(self.reference)}
+        known = {name: getattr(self, name) for name in ("version", "source_sha256", "closure")}
+        return {"name": self.name.partition("@")[0]} | known | {"reference": without_folder(self.reference)}
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; `error` only where there is one."""
+        """For JSON; `error` and `refusal` only where there is one."""
         values = asdict(self)
         values["environment"] = values.pop("home")
-        if self.error is None:
-            del values["error"]
+        for name in ("error", "refusal"):
+            if values[name] is None:
+                del values[name]
         return values

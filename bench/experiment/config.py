@@ -14,7 +14,7 @@ from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..data.datasets import FRAMED
-from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, ConfigError, nearest, shown, wanted
+from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, UNVERSIONED, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .data import Data, found
 from .network import Networks, NetworkTable, checked, with_own
@@ -45,7 +45,7 @@ Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
 Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
 Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
 Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
-Behind = Annotated[str, Field(pattern=FRAMEWORK)]
+Behind = Annotated[str, Field(pattern=UNVERSIONED)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
@@ -65,7 +65,7 @@ class _Table(BaseModel):
 class Grid(_Table):
     """Every combination is one case."""
 
-    framework: list[Framework] = Field(["all"], min_length=1, description="name[:construction][+mode], name:*, all or all:*")
+    framework: list[Framework] = Field(["all"], min_length=1, description="name[@version][:variant], name:*, all or all:*")
     device: list[Device] | None = Field(None, min_length=1, description="default: cuda if there is one")
     workload: list[Workload] = Field(["linear-lif"], min_length=1)
     neuron: list[Neuron] = Field([NEURONS["soft"]], min_length=1)

@@ -66,7 +66,7 @@ def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str
     of everything that is installed here. Raises ConfigError."""
     name, _, words = text.partition(":")
     if name == "all" and "all" not in adapters and words in ("", "*"):
-        here = [each for each, adapter in adapters.items() if not adapter.lacking]
+        here = [each for each, adapter in adapters.items() if not adapter.lacking and "@" not in each]
         return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, where)]
     if name not in adapters:
         raise ConfigError(f"{where} = {text!r}: unknown framework{others(name, adapters)}")

@@ -11,6 +11,7 @@ from snnbench.adapters.base.case import DATA, NO_NETWORK, Case
 
 from ..environments.beside import beside
 from ..environments.inventory import Home, Inventory, take_inventory
+from ..environments.versions import controls_of
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
@@ -38,8 +39,9 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run. A case
-    that is measured in another environment too has a copy, whose framework is named `torch@ENVIRONMENT`; no worker sees that."""
+    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run. The
+    framework of a version is named `snntorch@0.9.4`, and that of a copy of a case, measured in another environment too,
+    `torch@ENVIRONMENT`; no worker sees that."""
 
     case: Case
     adapter: AdapterInfo
@@ -54,17 +56,19 @@ class PlannedCase:
     def task(self, how: Measure = Measure(), block: int = 0, material: Path = Path(), cache: Path = Path()) -> Task:
         """The job of a worker that proves this case and measures it as `how` says. `material` is what the case is judged by: the
         file with the oracle's free run, or the folder of the recordings."""
-        case = replace(self.case, framework=self.case.framework.partition("@")[0])
+        case = self.case.bare
         phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
-        judged_by = {"recordings" if case.workload == DATA else "free_run": material}
-        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, cache=cache, **judged_by)
+        judged_by: dict[str, Any] = {"recordings" if case.workload == DATA else "free_run": material}
+        version = self.adapter.name if "@" in self.adapter.name else None
+        judged_by |= {"version": version, "cache": cache}
+        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by)
 
 
 @dataclass
 class Plan:
     """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`. `executor` runs workers of
     the default environment. `selected` is true if `cases` are a part of the grid (`--only`). `left_out` names the frameworks that
-    `all` leaves out because they are not installed."""
+    `all` leaves out because they are not installed, `controls` those that versions are compared with."""
 
     experiment: Experiment
     cases: list[PlannedCase]
@@ -73,6 +77,7 @@ class Plan:
     executor: Executor
     selected: bool
     left_out: list[str]
+    controls: list[str]
 
     def holds(self, record: Record) -> bool:
         """Whether a record is of a case of this shard as it is planned: by the same adapter, framework and packages."""
@@ -108,6 +113,7 @@ def load_plan(
     experiment = with_networks(load_config(config, settings), place)
     given = adapter_files(given)
     files = [*experiment.adapters, *given]
+    experiment, controls = _controlled(experiment)
     executor = _executor(where, experiment, files)
     behind = [text for text in experiment.grid.behind if text != NO_NETWORK]
     asked_about = (*experiment.grid.framework, *behind)
@@ -140,7 +146,16 @@ def load_plan(
     if all(case.status for case in planned):
         raise ConfigError(f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
     mine = set(part.of([each.case for each in planned]))
-    return Plan(experiment, planned, part, [each for each in planned if each.case in mine], executor, bool(only), left_out)
+    ours = [each for each in planned if each.case in mine]
+    return Plan(experiment, planned, part, ours, executor, bool(only), left_out, controls)
+
+
+def _controlled(experiment: Experiment) -> tuple[Experiment, list[str]]:
+    """The experiment with what its versions are compared with, and these frameworks. Raises ConfigError."""
+    frameworks = experiment.grid.framework
+    controls = controls_of(frameworks)
+    grid = experiment.grid.model_copy(update={"framework": [*frameworks, *controls]})
+    return experiment.model_copy(update={"grid": grid}), controls
 
 
 def left_out_in_words(names: list[str]) -> list[str]:
@@ -197,7 +212,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
         elif lacking := _lacking_behind(case, inventory):
             status, reason = "env_error", lacking
-        elif refusal := inventory.refusals.get(case.framework, {}).get(case.id) or too_large(case):
+        elif refusal := adapter.refusal or inventory.refusals.get(case.framework, {}).get(case.bare.id) or too_large(case):
             status, reason = "unsupported", refusal
         planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
     return planned

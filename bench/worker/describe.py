@@ -94,8 +94,13 @@ def _refusal(adapter: Adapter, case: Case) -> str | None:
 
 
 def describe_environment(name: str) -> dict[str, Any]:
-    """Python, every installed distribution, a hash of both, and the devices that this environment can reach."""
-    packages = dict(sorted({d.metadata["Name"].lower(): d.version for d in distributions() if d.metadata["Name"]}.items()))
+    """Python, every installed distribution, a hash of both, and the devices that this environment can reach. Of a distribution
+    that lies in several folders the first counts, which is what an import finds."""
+    found: dict[str, str] = {}
+    for each in distributions():
+        if name_of := each.metadata["Name"]:
+            found.setdefault(name_of.lower(), each.version)
+    packages = dict(sorted(found.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
     return {"name": name, "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}

@@ -24,7 +24,7 @@ class Measured(Parts):
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit)
         self.channel, self.arrays = Channel(job), Path(job["arrays"])
-        self.serving = Serving(self.channel, self.arrays, task.reference)
+        self.serving = Serving(self.channel, self.arrays, task.reference, task.version)
         self.network = workload_of(task.case).network(task.case)
         self.first_block = task.block == 0
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from ..status import status_of
 from .author import from_author
+from .lacks import lack
 from .sandbox import ATTEMPTS
 from .task import Task
 
@@ -39,7 +40,8 @@ class Parts:
         self.emit({"part": name, "status": status, "reason": reason, **more})
         raise Ended
 
-    def _status_of(self, error: Exception, otherwise: str) -> tuple[str, str]:
+    def _status_of(self, error: BaseException, otherwise: str) -> tuple[str, str]:
+        error = lack(error, self.task.version)
         if isinstance(error, ModuleNotFoundError) and otherwise == "import_error":
             return "env_error", f"{error.name} is not installed"
         return status_of(error, otherwise, self.case.device)

@@ -16,6 +16,7 @@ from ..workloads import workload_of
 from .author import from_author
 from .channel import Channel
 from .handover import Reference, decode, encode
+from .lacks import lack
 from .no_room import NoRoom
 
 DONE = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
@@ -44,11 +45,12 @@ class ProvedAdapter:
 
 
 class Serving:
-    """Serves the judge over `channel`; `folder` is where arrays are exchanged, `reference` names the adapter. `traceback` is that
+    """Serves the judge over `channel`; `folder` is where arrays are exchanged, `reference` names the adapter, `version` is
+    `NAME@VERSION` if one was asked for. `traceback` is that
     of the last call that raised."""
 
-    def __init__(self, channel: Channel, folder: Path, reference: str):
-        self.channel, self.folder, self.reference = channel, folder, reference
+    def __init__(self, channel: Channel, folder: Path, reference: str, version: str | None = None):
+        self.channel, self.folder, self.reference, self.version = channel, folder, reference, version
         self.traceback: str | None = None
 
     def until_judged(self, request: dict[str, Any], **given: Any) -> bool:
@@ -77,6 +79,7 @@ class Serving:
 
     def _raised(self, error: BaseException) -> list[str]:
         """Kind and text of an error, for the judge."""
+        error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in (Unsupported, BuildFailed, OtherNetwork) if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]

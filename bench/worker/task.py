@@ -13,7 +13,8 @@ PATHS = ("free_run", "recordings", "cache")
 class Task:
     """One case in one block, to prove and to measure. `reference` names its adapter.
 
-    `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed.
+    `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed. `version` is
+    `NAME@VERSION` where a version of the framework was asked for: what that lacks is no failure.
     `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none. A case that delivers
     data has `recordings` in its place, the folder that holds them, and `cache`, a folder of its own that outlives its worker.
     """
@@ -27,6 +28,7 @@ class Task:
     free_run: Path = Path()
     recordings: Path = Path()
     cache: Path = Path()
+    version: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""
@@ -56,8 +58,9 @@ class Inquiry:
     points: tuple[Case, ...] = ()
 
     def is_about(self, name: str) -> bool:
-        """Whether `frameworks` names a variant of the adapter `name`."""
-        return self.frameworks is None or any(text.partition(":")[0] in (name, "all") for text in self.frameworks)
+        """Whether `frameworks` names a variant or a version of the adapter `name`."""
+        named = (text.partition(":")[0].partition("@")[0] for text in self.frameworks or ())
+        return self.frameworks is None or not {name, "all"}.isdisjoint(named)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""

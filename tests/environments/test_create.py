@@ -119,6 +119,7 @@ def test_a_folder_that_cannot_be_written_is_named(snnbench):
 
 def test_without_uv_or_a_pip_of_its_own_snnbench_says_how_to_get_one(snnbench, without_uv, monkeypatch):
     monkeypatch.setitem(sys.modules, "pip", None)
+    snnbench.environment["PATH"] = str(snnbench.folder)  # nor uv
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     ended = snnbench("env", "create", "tiny")
     sentence = "tiny: step first: snnbench's own Python has no pip 22.3 or newer: install uv, or: "

@@ -58,15 +58,15 @@ def build_wheel(folder, settings=None, metadata=None):
 SIZES = 'neurons = [11]\ntime_steps = [13]\nbatch = [2]\ndevice = ["cpu"]'
 
 
-def wheel_of(folder: Path, name: str, files: dict[str, str]) -> Path:
-    """A wheel of version 1.0 with `files`, by their paths in it."""
-    path = folder / f"{name}-1.0-py3-none-any.whl"
+def wheel_of(folder: Path, name: str, files: dict[str, str], version: str = "1.0") -> Path:
+    """A wheel with `files`, by their paths in it."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
     folder.mkdir(parents=True, exist_ok=True)
-    info = f"{name}-1.0.dist-info"
+    info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():
             wheel.writestr(file, text)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
     return path
