@@ -57,7 +57,8 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         own, damaged = folder.read_records()
         records += own
         sets.append(result_set(folder, [record.started_at for record in own]))
-        sets[-1].beside = sorted({record.case["framework"].partition("@")[2] for record in own} - {""})
+        marks = {record.case["framework"].partition("@")[2] for record in own if "@" not in record.environment["name"]}
+        sets[-1].beside = sorted(marks - {""})
         unreadable += anonymous([*damaged, *sets[-1].unreadable])
         planned |= sets[-1].planned
     recorded = {record.case_id for record in records}

@@ -19,11 +19,12 @@ from .roofline import roofline
 from .scaling import scaling
 from .slots import slots
 from .times import times
+from .versions import versions
 from .winners import winners
 
 FIGURES = (
     *(winners, times, scaling, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline, proof),
-    *(natives, slots),
+    *(versions, natives, slots),
 )
 """In the order in which a reader asks."""
 

@@ -1,0 +1,110 @@
+"""The history of a framework: which of its versions was proved, and how its step compares with a plain loop of the same run."""
+
+from math import isfinite
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from ...records.rows import grouped
+from ..coverage import reason_of
+from ..metric import Entry
+from ..table import Table
+from .figure import Figure, Panel, panel_of, short
+from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, layer, limit, rows_of_dots, span
+
+TEXT = (
+    "One line for each version, the newest first: what became of the proof and, where the step was timed, how many times that of "
+    "a plain loop, alive in the same run, with its 95 % interval. A ratio depends less on the machine than a time does; the "
+    "dashed line is the loop itself."
+)
+CONTROLS = ("torch", "jax")
+"""Plain loops. Versions are compared with that of the library that they rest on, as far as it was measured."""
+WORDS = {"ok": "proved", "check_failed": "rejected"}
+
+
+def versions(table: Table) -> Figure:
+    panels = []
+    for where, group in table.groups():
+        for same in grouped(group, _family).values():
+            if len({_version(entry) for entry in same}) > 1:
+                panels.append(_panel(table, where, group, same))
+    missing = 'No framework was measured in several versions (framework = ["snntorch@0.9.4", "snntorch"] in a config).'
+    return Figure("versions", "Versions", TEXT, _spec(), panels, missing)
+
+
+def _family(entry: Entry) -> tuple[str, str, str]:
+    return entry.row.first.adapter["name"], entry.row.case.construction, entry.row.case.mode
+
+
+def _version(entry: Entry) -> str:
+    return entry.row.first.adapter.get("version") or "unknown"
+
+
+def _age(entry: Entry) -> tuple[bool, Version | str]:
+    try:
+        return True, Version(_version(entry))
+    except InvalidVersion:
+        return False, _version(entry)
+
+
+def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[Entry]) -> Panel:
+    same = sorted(same, key=_age, reverse=True)
+    versions = [_version(entry) for entry in same]
+    labels = [version if versions.count(version) == 1 else entry.variant for version, entry in zip(versions, same, strict=True)]
+    timed = [entry for entry in same if entry.shows("step")]
+    control = _control(group, same)
+    shown = table.compared("step", control, timed) if control and timed else []
+    ratios = {entry.index: tuple(map(short, one.ratio)) for entry, one in zip(timed, shown, strict=False)}
+    points: list[dict[str, Any]] = []
+    for entry, label in zip(same, labels, strict=True):
+        ratio, low, high = ratios.get(entry.index, (None, None, None))
+        low, high = (low, high) if high is not None and isfinite(high) else (None, None)
+        status = entry.row.status
+        word = WORDS.get(status, status.replace("_", " ")) if status != "ok" or entry.row.proved else "not proved"
+        points.append({"row": entry.index, "version": label, "against": ratio, "low": low, "high": high, "word": word})
+    known = [value for point in points for value in (point["against"], point["low"], point["high"]) if value is not None]
+    domain = [0.95 * min([1.0, *known]), 1.05 * max([1.0, *known])]
+    title = f"step, times that of {control.variant}" if known and control else "the step was not timed"
+    reasons = grouped(
+        [pair for pair in zip(same, labels, strict=True) if reason_of(pair[0].row)], lambda pair: reason_of(pair[0].row)
+    )
+    notes = [f"{', '.join(label for _, label in pairs)}: {reason}" for reason, pairs in reasons.items()]
+    name = same[0].row.first.adapter["name"]
+    drawn: dict[str, Any] = {
+        "labels": labels,
+        "domain": domain,
+        "across": title,
+        "timed": bool(known),
+        "limit": [{"against": 1}] if known else [],
+    }
+    return panel_of(table, where, same, {}, points, f"{name}{_spelled(same[0])}", notes=notes, **drawn)
+
+
+def _spelled(entry: Entry) -> str:
+    """`:stepwise+compile` of a variant."""
+    return "".join(entry.row.case.framework_variant.partition(":")[1:])
+
+
+def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
+    """The plain loop that they are compared with: that of torch for all that rest on torch, else that of JAX."""
+    there = {entry.variant: entry for entry in group if entry.shows("step") and entry not in same}
+    rests_on = {name for entry in same for name in entry.row.first.adapter.get("closure") or ()}
+    order = sorted(CONTROLS, key=lambda name: name not in rests_on)
+    return next((there[name] for name in order if name in there), None)
+
+
+def _spec() -> Spec:
+    said = "isValid(datum.against) ? format(datum.against, '.2f') + '×' : ''"
+    interval = "isValid(datum.low) ? ' (' + format(datum.low, '.2f') + '–' + format(datum.high, '.2f') + ')' : ''"
+    x: Spec = {"field": "against", "type": "quantitative", "scale": {"domain": "$domain", "zero": False, "nice": False}}
+    x["axis"] = {"title": "$across", "format": ".2~f", "tickCount": 5, "labelOverlap": "greedy"}
+    x["axis"] |= dict.fromkeys(("labels", "ticks", "grid"), "$timed")
+    tooltip = hint(version="version", proof="word", ratio="said")
+    layers = [
+        limit(x, "$limit"),
+        layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2),
+        dots({"x": x, **COLOUR, "tooltip": tooltip}, "isValid(datum.against)"),
+        beside("word"),
+    ]
+    y = {**by_variant("version"), "scale": {"domain": "$labels"}}
+    return rows_of_dots(layers, calculated(said=f"{said} + ({interval})"), encoding={"y": y})

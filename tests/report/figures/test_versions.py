@@ -1,0 +1,61 @@
+"""The figure of versions: the newest first, what became of each, and its ratio to the plain loop beside it."""
+
+import pytest
+from support.synthetic import blocks, figure, table_of, unmeasured
+
+
+def versioned(version: str, **how):
+    """Records of snntorch in one version, as an experiment with `snntorch@VERSION` writes them."""
+    return of_version(blocks(f"snntorch@{version}", **how), version)
+
+
+def of_version(records, version):
+    for one in records:
+        one.adapter |= {"name": "snntorch", "version": version, "closure": {"snntorch": version, "torch": "2.13.0"}}
+        one.environment |= {"name": f"snntorch@{version}"}
+    return records
+
+
+def history():
+    old = [unmeasured("snntorch@0.7.0", "check_failed"), unmeasured("snntorch@0.3.0", "unsupported")]
+    records = [*versioned("0.10.0", step=0.008), *versioned("0.9.4", step=0.006), *blocks("torch", step=0.004), *blocks("jax")]
+    return [*records, *of_version(old[:1], "0.7.0"), *of_version(old[1:], "0.3.0")]
+
+
+def test_every_version_has_its_line_with_the_proof_and_the_ratio_to_the_loop():
+    (panel,) = figure(table_of(history()), "versions").panels
+    told = [(point["version"], point["word"], point["against"]) for point in panel.points]
+    assert [one[:2] for one in told] == [
+        ("0.10.0", "proved"),
+        ("0.9.4", "proved"),
+        ("0.7.0", "rejected"),
+        ("0.3.0", "unsupported"),
+    ]
+    assert [one[2] for one in told] == [pytest.approx(2, rel=0.02), pytest.approx(1.5, rel=0.02), None, None]
+    assert panel.names["across"] == "step, times that of torch" and panel.names["timed"]
+    assert panel.notes == ["0.7.0: why snntorch@0.7.0 is check_failed", "0.3.0: why snntorch@0.3.0 is unsupported"]
+    assert all(point["low"] <= point["against"] <= point["high"] for point in panel.points[:2])
+
+
+def test_without_the_loop_or_times_the_proof_alone_is_shown():
+    (panel,) = figure(table_of(of_version(blocks("snntorch@1", step=0.01), "1.0") + versioned("0.9.4")), "versions").panels
+    assert [point["against"] for point in panel.points] == [None, None]
+    assert (panel.names["across"], panel.names["timed"], panel.names["limit"]) == ("the step was not timed", False, [])
+
+
+def test_one_version_is_no_history():
+    assert figure(table_of([*versioned("0.9.4"), *blocks("torch")]), "versions").panels == []
+
+
+def test_the_page_of_several_folders_has_a_row_for_each_version():
+    """Sets that were measured apart, each with the framework by its bare name."""
+    records = []
+    for version in ("0.6.4", "0.8.1", "0.9.1", "0.9.4", "1.0.0"):
+        for reset in ("a", "b"):
+            own = of_version(blocks("snntorch", seed=ord(reset)), version)
+            for one in own:
+                one.set = version
+            records += own
+    table = table_of(records)
+    assert len(table.entries) == 10
+    assert [len(panel.points) for panel in figure(table, "versions").panels] == [5, 5]
