@@ -12,7 +12,7 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
 	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 13); sys.exit(0 if ok else "snnbench needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,test]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report,test]'
 	$(BIN)/snnbench env create standard --here
 	touch $@
 

@@ -12,6 +12,7 @@
 """
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from types import MappingProxyType
 from .base.case import Case
 from .base.contract import Unsupported
 from .base.network import Network
+from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 
 PROVIDERS = ("cuda", "triton", "torch")
@@ -114,7 +116,7 @@ class SpikingJelly(TorchAdapter):
         from spikingjelly.activation_based import surrogate
 
         return {
-            "superspike": lambda: surrogate.SuperSpike(alpha=1.0) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0),
+            "superspike": lambda: superspike(spec) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0),
             "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
             "triangle": lambda: surrogate.PiecewiseQuadratic(alpha=spec.slope),
@@ -166,6 +168,16 @@ class SpikingJelly(TorchAdapter):
         return self.loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
 
 
+def superspike(spec):
+    """1/(1 + |u|)². SuperSpike came with version 2; before that it is one of ours, as the package lets users write it."""
+    from spikingjelly.activation_based import surrogate
+
+    if hasattr(surrogate, "SuperSpike"):
+        return surrogate.SuperSpike(alpha=1.0)
+    fires = torch_spike(replace(spec, threshold=1.0)).apply
+    return lambda x: fires(x + 1.0)
+
+
 def provider_refusal(provider: str, case: Case) -> str | None:
     """Why `provider` cannot be forced here. Looks at files only: importing the package would fix its choice."""
     if case.device == "cpu":
@@ -192,10 +204,12 @@ def force_provider(provider: str) -> None:
 def provider_of(kind: str, case: Case) -> str:
     """Who computes the neuron `kind`, "lif" or "plif", in multi-step mode."""
     import torch
-    from spikingjelly.activation_based.functional import neuron_implementation
+    from spikingjelly.activation_based import functional
 
+    if not hasattr(functional, "neuron_implementation"):  # before version 2 whoever makes a neuron chooses: here nobody does
+        return "torch"
     execution = "compile" if case.mode.startswith("compile") else "eager"
-    chosen = neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
+    chosen = functional.neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
     # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
     return "torch-reference" if case.precision in SHORT else chosen
 

@@ -64,8 +64,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def run_command(arguments: list[str] | None = None, imported: Callable[[], None] = lambda: None) -> None:
-    """Run one verb with `arguments`, by default those of the process. `imported` is called before the verb begins. Raises
-    SystemExit with the exit code.
+    """Run one verb with `arguments`, by default those of the process. `imported` is called when the verb is imported, before
+    it begins. Raises SystemExit with the exit code.
 
     A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
     """

@@ -1,6 +1,6 @@
 """Collects the verbs into one command. A verb is imported when it is called, none of them for the overview."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
+from ..mistakes import ConfigError
 from ..texts import SHOWN, clean, cut
 from . import exit_codes
 from .console import say
@@ -35,6 +36,8 @@ VERBS = {
     "data": "Files of events: what data loading is measured on.",
 }
 """What the overview says of each verb: the beginning of its own help. Each is the function or group of its name in its module."""
+REPORT = ("jinja2", "scipy", "vl_convert")
+"""What the extra `report` installs: verbs that prove need none of it."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
@@ -45,14 +48,29 @@ def load_verb(arguments: Sequence[str]) -> None:
 
 @cache
 def _verb(name: str) -> Any:
-    found = getattr(import_module(f".{name}", __package__), name)
+    """The command of a verb; where it needs packages that are not installed, one that says so."""
+    settings: dict[str, Any] = {}
+    try:
+        found = getattr(import_module(f".{name}", __package__), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in REPORT:
+            raise
+        found, settings = _lacking(name, str(error.name)), {"ignore_unknown_options": True}
     if isinstance(found, typer.Typer):
         group = get_group(found)
         group.name = name
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
+    alone.command(name, context_settings=settings)(found)
     return get_command(alone)
+
+
+def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
+    def lacking(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+        raise ConfigError(f"{verb} ranks and draws, which {package} is missing for: pip install 'snnbench[report]'")
+
+    lacking.__doc__ = "Needs more packages: pip install 'snnbench[report]'."
+    return lacking
 
 
 class _Group(TyperGroup):

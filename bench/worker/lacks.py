@@ -5,10 +5,10 @@ import re
 from snnbench.adapters.base.contract import Unsupported
 
 MISSING = (
-    (ModuleNotFoundError, r"No module named '(?P<name>[^']+)'"),
-    (ImportError, r"cannot import name '(?P<name>\w+)' from "),
-    (AttributeError, r"(?:module|type object) '[^']*?(?P<owner>\w+)' has no attribute '(?P<name>\w+)'"),
-    (AttributeError, r"'(?P<owner>\w+)' object has no attribute '(?P<name>\w+)'"),
+    (ModuleNotFoundError, r"No module named '(?P<module>[^']+)'"),
+    (ImportError, r"cannot import name '(?P<name>\w+)' from '(?P<module>[^']+)'"),
+    (AttributeError, r"module '(?P<module>[^']+)' has no attribute '(?P<name>\w+)'"),
+    (AttributeError, r"(?:type object )?'(?P<owner>\w+)' (?:object )?has no attribute '(?P<name>\w+)'"),
     (TypeError, r"(?P<owner>\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(?P<name>\w+)'"),
 )
 """Errors that say that something is not there, with its name, and where it was looked for."""
@@ -24,16 +24,23 @@ def lack(error: BaseException, version: str | None) -> BaseException:
     name, _, number = version.partition("@")
     for kind, pattern in MISSING:
         if isinstance(error, kind) and (found := re.search(pattern, str(error))):
-            return Unsupported(_sentence(f"{name} {number}", name, kind, found.groupdict()))
+            return Unsupported(_sentence(f"{name} {number}", name.partition("-")[0], error, found.groupdict()))
     if isinstance(error, ImportError | AttributeError):
-        return Unsupported(f"{name} {number} cannot be used with what is installed here: {' '.join(str(error).split())}")
+        return Unsupported(_unfit(f"{name} {number}", error))
     return error
 
 
-def _sentence(version: str, framework: str, kind: type, found: dict[str, str]) -> str:
-    if kind is ModuleNotFoundError and found["name"].partition(".")[0] != framework:
-        return f"{version} needs {found['name']}, which is not installed"
-    owner = found.get("owner")
-    if kind is TypeError:
-        return f"{version}: {owner} takes no {found['name']}"
-    return f"{version} has no {f'{owner}.' if owner else ''}{found['name']}"
+def _sentence(version: str, package: str, error: BaseException, found: dict[str, str]) -> str:
+    module, owner, name = found.get("module", package), found.get("owner"), found.get("name", "")
+    if isinstance(error, TypeError):
+        return f"{version}: {owner} takes no {name}"
+    if module.partition(".")[0] == package:
+        place = owner or (module.rpartition(".")[2] if isinstance(error, AttributeError) and module != package else "")
+        return f"{version} has no {'.'.join(filter(None, (place, name))) or module}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{version} needs {module}, which is not installed"
+    return _unfit(version, error)
+
+
+def _unfit(version: str, error: BaseException) -> str:
+    return f"{version} cannot be used with what is installed here: {' '.join(str(error).split())}"

@@ -21,7 +21,13 @@ class Leaky:
 
 SENTENCES = {
     "from fractions import LinearLeaky": "fractions 0.9.4 has no LinearLeaky",
-    "import fractions; fractions.custom": "fractions 0.9.4 has no fractions.custom",
+    "import fractions; fractions.custom": "fractions 0.9.4 has no custom",
+    "from json import product": (
+        "fractions 0.9.4 cannot be used with what is installed here: cannot import name 'product' from 'json'"
+    ),
+    "import json; json.product": (
+        "fractions 0.9.4 cannot be used with what is installed here: module 'json' has no attribute 'product'"
+    ),
     "import fractions.neurons": "fractions 0.9.4 has no fractions.neurons",
     "import no_such_package.neurons": "fractions 0.9.4 needs no_such_package, which is not installed",
     "Leaky(0.5, learn_beta=True)": "fractions 0.9.4: Leaky takes no learn_beta",
@@ -36,7 +42,7 @@ SENTENCES = {
 @pytest.mark.parametrize("code", SENTENCES)
 def test_what_a_version_lacks_is_named(code):
     error = lack(raised(code, Leaky=Leaky), "fractions@0.9.4")
-    assert isinstance(error, Unsupported) and str(error) == SENTENCES[code]
+    assert isinstance(error, Unsupported) and str(error).partition(" (/")[0] == SENTENCES[code]
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "raise ValueError('no')", "Leaky()", "raise MemoryError"])
