@@ -12,8 +12,8 @@ from support.paths import ROOT
 # Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
 FLOORS = [
     {"kernels", "texts", "stats", "units", "files", "cores"},
-    {"adapters", "mistakes", "machine"},
-    {"status", "data"},
+    {"adapters", "mistakes"},
+    {"status", "machine", "data"},
     {"measure", "workloads", "schema"},
     {"proof", "experiment", "facts"},
     {"records", "worker", "executors"},
@@ -31,7 +31,7 @@ OPEN_TO_WORKERS = {"adapters", "data", "kernels.spec", "kernels.surrogates", "st
 PLAIN = {"kernels.spec", "kernels.surrogates"}
 """Modules that import the standard library and each other only."""
 
-MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 27, 300, 38_000
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 27, 300, 46_000
 """Rooms of the house, lines of a file, lines of the three packages: all lines count."""
 
 
@@ -174,7 +174,7 @@ def test_every_package_is_installed_and_typed():
     """setuptools is told the packages one by one, because of their places."""
     text = (ROOT / "pyproject.toml").read_text()
     listed = set(re.findall(r'^    "snnbench\.?([a-z_.]*)",$', text, re.MULTILINE))
-    assert listed == {name for name, path in modules(ROOT).items() if path.name == "__init__.py"}
+    assert listed - {"configs"} == {name for name, path in modules(ROOT).items() if path.name == "__init__.py"}
     assert all((ROOT / package / "py.typed").exists() for package in ("bench", "adapters", "kernels"))
 
 

