@@ -6,6 +6,7 @@ from ..table import Table
 from .breakdown import kinds, stages
 from .cold_start import cold_start
 from .coverage_map import coverage_map
+from .delivery import break_even, epoch_stages, kept
 from .figure import Figure, Panel, substituted
 from .firing import firing
 from .launch import launch
@@ -24,7 +25,7 @@ from .winners import winners
 
 FIGURES = (
     *(winners, times, scaling, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline, proof),
-    *(versions, natives, slots),
+    *(epoch_stages, kept, break_even, versions, natives, slots),
 )
 """In the order in which a reader asks."""
 

@@ -17,46 +17,52 @@ TEXTS = {
 }
 
 
+MISSING = "No step was taken apart: no case has a loss."
+
+
 def stages(table: Table) -> Figure:
-    return _figure(table, "stages", "Time by stage", STAGES, "s", SECONDS)
+    fields = {part: part_column(part, "s") for part in STAGES}
+    return stacked(table, "stages", "Time by stage", TEXTS["s"], fields, SECONDS, MISSING)
 
 
 def kinds(table: Table) -> Figure:
-    return _figure(table, "kinds", "Memory by kind", KINDS, "bytes", MEBIBYTES)
+    fields = {part: part_column(part, "bytes") for part in KINDS}
+    return stacked(table, "kinds", "Memory by kind", TEXTS["bytes"], fields, MEBIBYTES, MISSING)
 
 
-def _figure(table: Table, name: str, title: str, parts: tuple[str, ...], unit: str, words: str) -> Figure:
-    panels, fields = [], {part: part_column(part, unit) for part in parts}
+def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str, missing: str) -> Figure:
+    """A bar for each proved case that has values in columns of `fields`, its parts by name. `words` tells an amount:
+    SECONDS or MEBIBYTES."""
+    panels, size = [], 1.0 if words == SECONDS else 2.0**-20
     for where, group in table.groups():
         sums = {entry.index: total for entry in group if entry.row.proved and (total := _total(entry, fields))}
         shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])
         if shown:
-            points = [_point(entry, fields, unit) for entry in shown]
+            points = [_point(entry, fields, size) for entry in shown]
             panels.append(panel_of(table, where, shown, {}, points))
-    return Figure(name, title, TEXTS[unit], _spec(parts, unit, words), panels, "No step was taken apart: no case has a loss.")
+    return Figure(name, title, text, _spec(list(fields), words), panels, missing)
 
 
 def _total(entry: Entry, fields: dict[str, str]) -> float:
     return float(sum(entry.values[column] or 0 for column in fields.values()))
 
 
-def _point(entry: Entry, fields: dict[str, str], unit: str) -> dict[str, Any]:
-    size = 1 if unit == "s" else 1 / 2**20
+def _point(entry: Entry, fields: dict[str, str], size: float) -> dict[str, Any]:
     return {"row": entry.index} | {
         part: value * size for part, column in fields.items() if (value := entry.values[column]) is not None
     }
 
 
-def _spec(parts: tuple[str, ...], unit: str, words: str) -> Spec:
+def _spec(parts: list[str], words: str) -> Spec:
     transform: list[Spec] = [
-        {"fold": list(parts), "as": ["part", "amount"]},
+        {"fold": parts, "as": ["part", "amount"]},
         {"filter": "isValid(datum.amount)"},
-        *calculated(place=f"indexof({list(parts)}, datum.part)", words=text_of("amount", words)),
+        *calculated(place=f"indexof({parts}, datum.part)", words=text_of("amount", words)),
     ]
-    axis = {"title": "seconds" if unit == "s" else "memory", "tickCount": 5, "labelExpr": words, **APART}
+    axis = {"title": "seconds" if words == SECONDS else "memory", "tickCount": 5, "labelExpr": words, **APART}
     encoding = {
         "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal("part", scale={"domain": list(parts), "range": "$parts"}, legend={**LEGEND, "symbolType": "square"}),
+        "color": nominal("part", scale={"domain": parts, "range": "$parts"}, legend={**LEGEND, "symbolType": "square"}),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", amount="words"),
     }

@@ -1,0 +1,63 @@
+"""Figures of cases that deliver data: where an epoch goes, what is kept, and when a cache has paid off."""
+
+import pytest
+from support.recordings import data_case
+from support.synthetic import blocks, figure, table_of
+
+FACTS = {
+    # construction: (seconds of an epoch, of the build, waiting, disk, host, device)
+    "naive": (6.0, 0.0, 5.9, 1 << 20, 0, 0),
+    "disk": (2.0, 9.0, 1.9, 1 << 19, 0, 0),
+    "coo": (0.5, 6.5, 0.4, 0, 0, 1 << 22),
+    "memory": (7.0, 6.0, 6.8, 0, 1 << 21, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    records = []
+    for construction, (epoch, build, waits, disk, host, device) in FACTS.items():
+        axes = {
+            name: value for name, value in vars(data_case("tonic", construction, behind="fused")).items() if name != "framework"
+        }
+        for one in blocks("tonic", step=epoch, **axes):
+            one.parts["build"].seconds = build
+            one.facts |= {"batches": 3, "disk_bytes": disk, "host_bytes": host, "device_bytes": device}
+            one.facts |= {"epoch_wait_s": waits, "epoch_train_s": epoch - waits}
+            records.append(one)
+    return table_of(records)
+
+
+def test_an_epoch_is_taken_apart(table):
+    (panel,) = figure(table, "epoch-stages").panels
+    points = {one["variant"]: one for one in panel.data(table)}
+    assert list(points) == ["tonic:coo", "tonic:disk", "tonic", "tonic:memory"], "the shortest epoch stands first"
+    assert points["tonic:disk"]["waiting for batches"] == 1.9 and points["tonic:disk"]["training on them"] == pytest.approx(0.1)
+
+
+def test_bytes_stand_where_they_lie(table):
+    (panel,) = figure(table, "kept").panels
+    points = {one["variant"]: one for one in panel.data(table)}
+    assert {name: (one["bytes"], one["places"]) for name, one in points.items()} == {
+        "tonic": (1 << 20, "disk"),
+        "tonic:disk": (1 << 19, "disk"),
+        "tonic:coo": (1 << 22, "device"),
+        "tonic:memory": (1 << 21, "host"),
+    }
+    assert points["tonic:coo"]["rate"] == pytest.approx(6.0, rel=0.05)
+
+
+def test_a_cache_pays_off_when_it_has_saved_its_build(table):
+    (panel,) = figure(table, "break-even").panels
+    assert panel.notes == [
+        "tonic:coo is ahead of tonic after 2 epochs.",
+        "tonic:disk is ahead of tonic after 3 epochs.",
+        "tonic:memory never catches up with tonic, which builds faster and delivers faster.",
+    ]
+    seconds = {(one["variant"], one["epochs"]): one["seconds"] for one in panel.data(table)}
+    assert seconds["tonic:disk", 10] == pytest.approx(9 + 20, rel=0.05) and seconds["tonic", 1] == pytest.approx(6, rel=0.05)
+
+
+def test_without_deliveries_there_is_nothing_to_show(examples):
+    for name in ("epoch-stages", "kept", "break-even"):
+        assert not figure(examples, name).panels and figure(examples, name).missing == "No case delivers data."
