@@ -219,6 +219,7 @@ class Settings(TypedDict):
     phase_blocks: NotRequired[Count | None]
     budget: NotRequired[Seconds]
     phases: NotRequired[list[Phase]]
+    leave_beyond: NotRequired[Seconds]
     timed: NotRequired[bool]
 
 

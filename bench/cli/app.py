@@ -17,6 +17,7 @@ from . import exit_codes
 from .console import say
 
 VERBS = {
+    "quick": "Say which framework trains one network fastest, by how much, with what memory, and how sure that is.",
     "run": "Prove and measure every case of an experiment. Run it again to resume: what is done stays done.",
     "plan": "List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing.",
     "check": "Prove that frameworks compute the same network as the float64 oracle, without timing anything.",

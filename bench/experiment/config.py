@@ -118,6 +118,11 @@ class Measure(_Table):
         Field(min_length=1, description="what is weighed and timed; step is one of them"),
         AfterValidator(_with_step),
     ] = list(USUAL_PHASES)
+    leave_beyond: Annotated[
+        float | None,
+        Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
+        Field(description="who is shown to take so many times as long as the fastest is timed no more; default: nobody"),
+    ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
     @property

@@ -37,7 +37,8 @@ class Standing:
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """The ratio's 95 % interval, and Holm's p that it is 1; None for the fastest itself, and with fewer than two blocks."""
+    """The ratio's 95 % interval, and Holm's p that it is 1; None for the fastest itself, and with fewer than two blocks. Of a
+    case that left because it was shown to be slow, `low` is the bound that was shown."""
     slower: tuple[int, ...] = ()
     """Cases of the group that are surely slower, by their numbers."""
     note: str = ""
@@ -109,9 +110,11 @@ def _mean(values: Array, otherwise: float) -> float:
 def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, ratios: list[Comparison]) -> list[Standing]:
     """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it."""
     pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
-    slower = surely_slower(pairs)
-    known = {*slower}
-    ranks = rank_intervals(len(cases), slower)
+    bounds = {case: bound for case, records in enumerate(cases) if (bound := max(one.beyond or 0.0 for one in records))}
+    below = {order[0]: 1.0} | {case: shown.ratio[2] for case, shown in zip(order[1:], ratios, strict=True)}
+    left = {(case, other) for case, bound in bounds.items() for other in below if other not in bounds and below[other] < bound}
+    known = {*surely_slower(pairs), *left}
+    ranks = rank_intervals(len(cases), sorted(known))
     note = _note(cases, list(pairs.values()))
     found = {}
     for place, case in enumerate(order, start=1):
@@ -121,6 +124,8 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
             ratio = float(np.exp(shown.estimate)) if np.isfinite(shown.estimate) else float(seconds[case] / seconds[order[0]])
             if np.isfinite(shown.high):
                 (_, low, high), p = shown.ratio, shown.p
+            elif case in bounds and order[0] not in bounds:
+                low = bounds[case]
         losers = tuple(loser for loser in order if (loser, case) in known)
         found[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
     return [found[case] for case in range(len(cases))]

@@ -76,11 +76,13 @@ class Slot(_Strict):
 
 
 class Timing(_Strict):
-    """The slots of a phase in the order of their passes; see `measure/slots.py`. `energy_j`: joules of a call, of what
-    `energy_of` names, by the machine's own counter; None where it has none."""
+    """The slots of a phase in the order of their passes; see `measure/slots.py`. `beyond`: a pass showed that the case takes more
+    than so many times as long as the fastest, and it was timed no more. `energy_j`: joules of a call, of what `energy_of` names, by
+    the machine's own counter; None where it has none."""
 
     device_clock: schema.Label
     warm_up_calls: schema.Count
+    beyond: Annotated[schema.Time | None, Field(exclude_if=lambda value: value is None)] = None
     slots: Sequence[Slot]
     energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = None
     energy_of: Annotated[schema.Text | None, Field(exclude_if=lambda value: value is None)] = None
@@ -159,6 +161,17 @@ class Record(_Strict):
     @property
     def typed_case(self) -> Case:
         return _typed(marshal.dumps(self.case, 2))[0]
+
+    @property
+    def beyond(self) -> float | None:
+        """How many times the fastest's step it was shown to exceed, if it left because of that."""
+        step = self.timing("step")
+        return step.beyond if step else None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether a run measures its case in no further block: it has no times, or has left."""
+        return self.status != "ok" or self.beyond is not None
 
     @property
     def file_name(self) -> str:

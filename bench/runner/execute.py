@@ -106,12 +106,12 @@ class Runner:
         self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
         self.commit = git_commit()
         self.failed: list[tuple[Case, str]] = []
-        self.without_times: set[str] = set()
+        self.only_once: set[str] = set()
         self.ended = self.remaining = 0
 
     def run(self) -> Iterator[Finished]:
         """Every case of every block, group by group in seeded order. Interrupting the iteration leaves all finished records in
-        place. A case that ended without times in the first block is in no other."""
+        place. A case that ended without times in the first block, or left, is in no other."""
         planned_of = {planned.case: planned for planned in self.plan.mine}
         groups = [[planned_of[case] for case in group] for group in comparison_groups(list(planned_of))]
         first = self.measure.blocks if self.measure.timed else 1
@@ -126,7 +126,7 @@ class Runner:
                 yield from self._block(group, block, first)
 
     def _left(self, group: list[PlannedCase]) -> list[PlannedCase]:
-        return [planned for planned in group if planned.id not in self.without_times]
+        return [planned for planned in group if planned.id not in self.only_once]
 
     def _blocks_to_decide(self, group: list[PlannedCase]) -> int:
         """How many blocks this group needs, by the spread of the first ones, and may have. Native neurons are not compared."""
@@ -161,8 +161,8 @@ class Runner:
 
     def _finished(self, record: Record, resumed: bool, first: int, note: str | None = None) -> Finished:
         self.ended, self.remaining = self.ended + 1, self.remaining - 1
-        if not record.block and record.status != "ok":
-            self.without_times.add(record.case_id)
+        if not record.block and record.is_last:
+            self.only_once.add(record.case_id)
             self.remaining -= first - 1
         if record.status in ENDS_WHAT_IS_BIGGER:
             self.failed.append((record.typed_case, record.status))

@@ -23,6 +23,7 @@ from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
 from .energy import energy_of_step
 from .judge import Event, Judge, passed
+from .leaving import beyond
 from .planning import PlannedCase
 from .witness import Ending, contradiction, other_endings
 
@@ -75,6 +76,11 @@ class Member:
         warm = WARM.validate_python(facts)
         timing = {name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []} for name, one in warm.items()}
         return cls(planned, started, worker, material, judged, warm, timing)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it was shown to be so slow that it is timed no more."""
+        return "beyond" in self.timing.get("step", {})
 
     def due(self, number: int) -> list[str]:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
@@ -181,9 +187,10 @@ class LiveSet:
             for phase in member.warm:
                 member.judged_in[phase] = random.choice([number for number in passes if phase in member.due(number)])
         for number in passes:
-            left = [one for one in self.members if one.warm and not (number >= LEAST_PASSES and self._spent(one))]
-            if left:
+            left = [one for one in self.members if one.warm and not one.has_left]
+            if left := [one for one in left if not (number >= LEAST_PASSES and self._spent(one))]:
                 self._pass(number, left, random)
+                self._let_go(self.passes + number, left)
         self.passes += len(passes)
         for member in self.members:
             for phase in list(member.judged_in):
@@ -219,6 +226,14 @@ class LiveSet:
             slot = self._slot(self.passes + number, member, phase) if phase in member.warm else None
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
+
+    def _let_go(self, number: int, members: list[Member]) -> None:
+        """Let those leave that a pass has shown to be beyond what is of interest."""
+        if factor := self.measure.leave_beyond:
+            timed = {at: member.timing["step"]["slots"][-1:] for at, member in enumerate(members) if "step" in member.warm}
+            slots = {at: last[0] for at, last in timed.items() if last and last[0]["pass"] == number}
+            for at in beyond(slots, factor):
+                members[at].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:
         """Have a call of a phase judged, any of those that a slot has."""

@@ -120,3 +120,28 @@ def test_on_recorded_slots_processes_of_one_framework_share_their_ranks(first):
     ranks = {(row.case.framework, row.case.mode): (row.standing.best, row.standing.worst) for row in rows_of(recorded(first))}
     for place, name in enumerate(("jax", "fused", "torch", "norse")):
         assert ranks[name, "eager"] == ranks[name, "compile"] == (2 * place + 1, 2 * place + 2), ranks
+
+
+def with_one_that_left(step, bound=2.0) -> list:
+    (left,) = blocks("rockpool", 1, step=step)
+    left.timing("step").beyond = bound
+    left.timing("step").slots = left.timing("step").slots[:1]
+    return [*group(), left]
+
+
+def test_who_left_is_slower_than_all_that_are_surely_within_the_bound_that_was_shown():
+    found = standings(with_one_that_left(step=0.011))
+    assert {name: (one.best, one.worst) for name, one in found.items()} == {
+        "jax": (1, 1),
+        "torch": (2, 3),
+        "norse": (2, 3),
+        "snntorch": (4, 5),  # twice as slow as the fastest: it may be slower than the bound
+        "rockpool": (4, 5),
+    }
+    left = found["rockpool"]
+    assert left.ratio == pytest.approx(5.5, rel=0.02) and (left.low, left.high, left.p) == (2.0, None, None)
+
+
+def test_others_have_the_same_intervals_with_and_without_who_left():
+    with_it, without = standings(with_one_that_left(step=0.011)), standings(group())
+    assert all((with_it[name].low, with_it[name].high) == (one.low, one.high) for name, one in without.items())

@@ -59,7 +59,7 @@ def _spec() -> Spec:
         {"joinaggregate": [{"op": "max", "field": "own_seconds", "as": "base_seconds"}]},
         *calculated(known=known, quotient="datum.known ? datum.against_base : datum.seconds / datum.base_seconds"),
         *calculated(ratio="format(datum.quotient, '.2f') + '×'"),
-        *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_low) ? {ratio_interval} : ''"),
+        *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_high) ? {ratio_interval} : ''"),
         *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
         *TIMED,
         *calculated(one_line="datum.time + ' · ' + datum.ratio", two_lines="[datum.one_line, datum.ratio_interval]"),

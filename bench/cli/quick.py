@@ -1,0 +1,74 @@
+"""`snnbench quick`: which framework is the fastest for one network, in a few sentences."""
+
+import shlex
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from ..report.answer import answer
+from ..runner.progress import execute_shown
+from ..runner.quick import blocks_for_certainty, quick_plan
+from . import exit_codes
+from .console import messages, output, say
+from .options import NEURON_HELP, Adapters, Json, Out, Size, axes_given, tell_left_out
+from .results import print_results
+
+USUAL = 2
+"""Blocks: the fewest that say anything."""
+
+
+def quick(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
+    ] = None,
+    neurons: Size = 256,
+    time_steps: Size = 50,
+    batch: Size = 16,
+    layers: Size = 1,
+    neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",
+    precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.", show_default="the GPU if there is one")] = "",
+    blocks: Annotated[int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")] = USUAL,
+    out: Out = None,
+    adapter: Adapters = [],
+    as_json: Json = False,
+) -> None:
+    """Say which framework trains one network fastest, by how much, with what memory, and how sure that is.
+
+    Every framework is proved first. Who is shown to take twice as long as the fastest leaves after the first pass. The same
+    command with more blocks goes on from there.
+    """
+    sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
+    where = {"device": device} if device else {}
+    given = axes_given([neuron], framework=names or ["all"], precision=precision, **sizes, **where)
+    plan = quick_plan(given, adapter, blocks)
+    tell_left_out(plan.left_out)
+    folder = plan.folder(out)
+    results, interrupted = execute_shown(plan, folder, False, messages())
+    table = results.table.of_groups_with({planned.id for planned in plan.mine})
+    mine = [row for row in table.rows if plan.holds(row.first)]
+    sentences = answer(mine)
+    if sentences:
+        wanted = blocks_for_certainty([record for row in mine for record in row.records], blocks)
+        words = [*(names or []), *_options(neuron, precision, device, sizes), "--blocks", str(wanted or 2 * blocks)]
+        words += [word for reference in adapter for word in ("--adapter", reference)] + (["--out", str(out)] if out else [])
+        why = "certainty" if wanted else "narrower intervals"
+        sentences.append(f"For more {why}, also on a machine that is less busy: {shlex.join(['snnbench', 'quick', *words])}")
+    print_results(table, results, folder, as_json, interrupted=interrupted, left_out=plan.left_out, answer=sentences)
+    if not as_json:
+        for sentence in sentences:
+            output().print(escape(sentence), soft_wrap=True)
+    if interrupted:
+        say("interrupted; what is finished is kept, and the same command goes on from there")
+        raise typer.Exit(exit_codes.INTERRUPTED)
+    raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
+
+
+def _options(neuron: str, precision: str, device: str, sizes: dict[str, int]) -> list[str]:
+    """Those that say which network it is."""
+    words = {"neuron": neuron, "precision": precision, "device": device, **sizes}
+    usual = {"neuron": "soft", "precision": "fp32", "device": ""}
+    named = [(name, value) for name, value in words.items() if value != usual.get(name)]
+    return [word for name, value in named for word in (f"--{name.replace('_', '-')}", str(value))]

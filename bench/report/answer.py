@@ -1,0 +1,80 @@
+"""One comparison group in a few sentences: who is fastest, by how much, with what memory, and how sure that is."""
+
+from collections.abc import Sequence
+
+from .. import units
+from ..records.rows import Row
+from .coverage import FLAGS
+
+
+def answer(rows: Sequence[Row]) -> list[str]:
+    """Sentences on cases that are ranked together; none where nothing could be ranked."""
+    ranked = sorted((row for row in rows if row.standing), key=lambda row: row.standing.place if row.standing else 0)
+    if not ranked:
+        return []
+    best, *others = ranked
+    level = [row for row in others if row.standing and row.standing.best == 1]
+    left = [row for row in others if row.first.beyond]
+    later = [row for row in others if row not in level and row not in left]
+    return [
+        _fastest(best, level),
+        *(f"{_name(row)} takes {_ratio(row)} times as long, with {_memory(row)}." for row in later),
+        *_left(left),
+        *_leanest(best, others),
+        _sure(best, level, len(others)),
+    ]
+
+
+def _name(row: Row) -> str:
+    return row.case.framework_variant
+
+
+def _fastest(best: Row, level: Sequence[Row]) -> str:
+    time = best.estimates["step"]
+    between = f" ({units.seconds_between(time.low, time.high)})" if time.low is not None and time.high is not None else ""
+    figures = f"{units.seconds(time.seconds)} a step{between}, with {_memory(best)}"
+    if not level:
+        return f"The fastest is {_name(best)}: {figures}."
+    rivals = ", ".join(f"{_name(row)} ({_ratio(row)} times as long)" for row in level)
+    return f"Not decided: {_name(best)} took {figures}, and is not shown to be faster than {rivals}."
+
+
+def _ratio(row: Row) -> str:
+    standing = row.standing
+    assert standing is not None
+    between = f" ({standing.low:.2f}–{standing.high:.2f})" if standing.low is not None and standing.high is not None else ""
+    return f"{standing.ratio:.2f}{between}"
+
+
+def _memory(row: Row) -> str:
+    size = row.most_memory("peak")
+    return "unknown memory" if size is None else f"{units.size(size)} of memory"
+
+
+def _left(rows: Sequence[Row]) -> list[str]:
+    bounds = sorted({row.first.beyond for row in rows if row.first.beyond})
+    named = {bound: ", ".join(_name(row) for row in rows if row.first.beyond == bound) for bound in bounds}
+    return [f"Shown to take more than {bound:g} times as long, and timed no more: {names}." for bound, names in named.items()]
+
+
+def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
+    """Who needs less memory than the fastest; figures of another meaning are another quantity."""
+    alike = [row for row in others if row.first.memory_meaning == best.first.memory_meaning]
+    sizes = [(size, row) for row in alike if (size := row.most_memory("peak")) is not None]
+    least = min(sizes, key=lambda one: one[0], default=None)
+    own = best.most_memory("peak")
+    if least is None or own is None or least[0] >= own:
+        return []
+    return [f"The least memory is {_name(least[1])}'s: {units.size(least[0])}."]
+
+
+def _sure(best: Row, level: Sequence[Row], others: int) -> str:
+    assert best.standing is not None
+    if not others:
+        return "How sure: there is nobody to compare it with."
+    if best.standing.note:
+        return f"How sure: not at all ({best.standing.note})."
+    flags = list(dict.fromkeys(flag for row in (best, *level) for flag in row.quality))
+    doubts = f"; to be doubted: {', '.join(FLAGS[flag][0] for flag in flags)}" if flags else ""
+    blocks = f"{len(best.records)} sets of fresh processes"
+    return f"How sure: 95 % intervals over {blocks}; of twenty such tables one may hold a wrong verdict{doubts}."

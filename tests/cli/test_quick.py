@@ -1,0 +1,107 @@
+"""`snnbench quick`: the answer for one network, from proof to the command for more certainty."""
+
+import json
+import shlex
+
+import pytest
+from support.paths import FAULTY
+
+from snnbench.experiment.setting import Option
+from snnbench.runner import live_set
+from snnbench.runner.quick import quick_plan
+
+SLOW = """
+import time
+import sys
+sys.path.append({faulty!r})
+from numpy_network import NumpyNetwork, NumpyProgram
+
+
+class Sleeping(NumpyProgram):
+    def step(self, x, upstream):
+        time.sleep(0.5)
+        return super().step(x, upstream)
+
+
+class Slow(NumpyNetwork):
+    name = "slow"
+    program_class = Sleeping
+"""
+SIZES = ["--neurons", 97, "--time-steps", 37, "--batch", 3, "--device", "cpu"]
+NUMPY = ["--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"]
+
+
+@pytest.fixture(scope="module")
+def quick(snnbench_module):
+    """A run beside somebody slow, on a machine on which nothing disturbs."""
+    (snnbench_module.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
+    patch = pytest.MonkeyPatch()
+    patch.setattr(live_set, "disturbance", lambda *facts: None)
+    given = [*NUMPY, "--adapter", "slow.py:Slow"]
+    first = snnbench_module("quick", "numpy", "slow", *SIZES, *given, "--out", "out")
+    assert first.exit_code == 0, first.stdout + first.stderr
+    yield snnbench_module, first
+    patch.undo()
+
+
+def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
+    _, first = quick
+    sentences = first.stdout.split("results.csv\n")[1].splitlines()
+    assert sentences[0].startswith("The fastest is numpy: ") and "of memory" in sentences[0]
+    assert "Shown to take more than 2 times as long, and timed no more: slow." in sentences
+    assert any(line.startswith("How sure: ") for line in sentences)
+    assert sentences[-1].startswith("For more ")
+
+
+def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(quick):
+    _, first = quick
+    slow, fast = ([one for one in first.records if one["case"]["framework"] == name] for name in ("slow", "numpy"))
+    assert len(slow) == 1 and len(fast) == 2, "it is in no further block"
+    step = slow[0]["parts"]["step"]["timing"]
+    assert slow[0]["proof"]["passed"] and step["beyond"] == 2.0 and len(step["slots"]) == 1
+    assert "recheck" in slow[0]["parts"], "its timed calls are judged all the same"
+    assert all(
+        len(one["parts"]["step"]["timing"]["slots"]) == 5 and "beyond" not in one["parts"]["step"]["timing"] for one in fast
+    )
+    row = next(row for row in first.rows if row["framework"] == "slow")
+    assert (row["rank_low"], row["rank_high"], row["ratio_low"], row["ratio_high"]) == ("2", "2", "2.0", "")
+
+
+def test_the_command_for_more_certainty_goes_on_from_there(quick):
+    snnbench, first = quick
+    words = shlex.split(first.stdout.splitlines()[-1].rpartition("busy: ")[2])
+    assert words[:2] == ["snnbench", "quick"] and "--blocks" in words
+    words[words.index("--blocks") + 1] = "3"
+    again = snnbench(*words[1:])
+    assert again.exit_code == 0 and again.stderr.count("kept, ok") == 3, again.stderr
+    assert len(again.records) == 4, "one more block of who is left"
+
+
+def test_one_json_document_has_the_answer(quick):
+    snnbench, first = quick
+    ended = snnbench("quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out", "--json")
+    document = json.loads(ended.stdout)
+    assert ended.exit_code == 0 and document["answer"][0].startswith("The fastest is numpy")
+    assert {row["framework"] for row in document["rows"]} == {"numpy", "slow"}
+
+
+def test_a_folder_is_named_for_the_network():
+    settings = [Option("grid.neurons", [97], "--neurons"), Option("grid.neuron", [{"decay": 0.5}], "--neuron")]
+    settings.append(Option("grid.device", ["cpu"], "--device"))
+    name = quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2).folder(None).path.name
+    assert name.startswith("quick-soft-") and name.endswith("-N97-T50-B16-L1-fp32-cpu") and len(name.split()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["torc"], "config: grid.framework = 'torc': unknown framework; did you mean 'torch'?"),
+        (["torch", "--precision", "fp23"], "--precision fp23: must be one of"),
+        (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
+        (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
+        (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
+    ],
+)
+def test_a_mistake_is_one_sentence(snnbench, options, sentence):
+    ended = snnbench("quick", *options)
+    assert (ended.exit_code, ended.stdout) == (2, "") and ended.message.startswith(f"snnbench: {sentence}")
