@@ -50,7 +50,7 @@ def quick(
     table = results.table.of_groups_with({planned.id for planned in plan.mine})
     mine = [row for row in table.rows if plan.holds(row.first)]
     sentences = answer(mine)
-    if sentences:
+    if any(row.standing for row in mine):
         wanted = blocks_for_certainty([record for row in mine for record in row.records], blocks)
         words = [*(names or []), *_options(neuron, precision, device, sizes), "--blocks", str(wanted or 2 * blocks)]
         words += [word for reference in adapter for word in ("--adapter", reference)] + (["--out", str(out)] if out else [])

@@ -8,10 +8,10 @@ from .coverage import FLAGS
 
 
 def answer(rows: Sequence[Row]) -> list[str]:
-    """Sentences on cases that are ranked together; none where nothing could be ranked."""
+    """Sentences on cases that are ranked together; of what could not be ranked one that says so."""
     ranked = sorted((row for row in rows if row.standing), key=lambda row: row.standing.place if row.standing else 0)
     if not ranked:
-        return []
+        return ["No answer: nothing could be ranked; the table says why."]
     best, *others = ranked
     level = [row for row in others if row.standing and row.standing.best == 1]
     left = [row for row in others if row.first.beyond]

@@ -48,4 +48,4 @@ def test_where_nothing_is_known_it_says_so():
     busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.04), every=1)]
     assert "How sure: not at all (too many disturbed slots: not ranked finely)." in told(busy)
     assert "nobody to compare it with" in told(blocks("torch"))
-    assert answer(rows_of([unmeasured("torch", "crash")])) == []
+    assert told([unmeasured("torch", "crash")]) == told([]) == "No answer: nothing could be ranked; the table says why."
