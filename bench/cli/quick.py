@@ -54,8 +54,8 @@ def quick(
         wanted = blocks_for_certainty([record for row in mine for record in row.records], blocks)
         words = [*(names or []), *_options(neuron, precision, device, sizes), "--blocks", str(wanted or 2 * blocks)]
         words += [word for reference in adapter for word in ("--adapter", reference)] + (["--out", str(out)] if out else [])
-        why = "certainty" if wanted else "narrower intervals"
-        sentences.append(f"For more {why}, also on a machine that is less busy: {shlex.join(['snnbench', 'quick', *words])}")
+        why = "more certainty" if wanted else "narrower intervals"
+        sentences.append(f"For {why}, also on a machine that is less busy: {shlex.join(['snnbench', 'quick', *words])}")
     print_results(table, results, folder, as_json, interrupted=interrupted, left_out=plan.left_out, answer=sentences)
     if not as_json:
         for sentence in sentences:

@@ -115,7 +115,8 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
     left = {(case, other) for case, bound in bounds.items() for other in below if other not in bounds and below[other] < bound}
     known = {*surely_slower(pairs), *left}
     ranks = rank_intervals(len(cases), sorted(known))
-    note = _note(cases, list(pairs.values()))
+    stayed = [case for case in range(len(cases)) if case not in bounds]
+    note = _note([cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)])
     found = {}
     for place, case in enumerate(order, start=1):
         ratio, low, high, p = 1.0, None, None, None

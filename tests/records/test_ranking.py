@@ -142,6 +142,15 @@ def test_who_left_is_slower_than_all_that_are_surely_within_the_bound_that_was_s
     assert left.ratio == pytest.approx(5.5, rel=0.02) and (left.low, left.high, left.p) == (2.0, None, None)
 
 
+def test_where_all_others_left_nothing_is_undecided():
+    (left,) = [one for one in with_one_that_left(step=0.011) if one.case["framework"] == "rockpool"]
+    found = standings([*blocks("jax", 2, step=0.002), left])
+    assert {name: (one.best, one.worst, one.note) for name, one in found.items()} == {
+        "jax": (1, 1, ""),
+        "rockpool": (2, 2, ""),
+    }
+
+
 def test_others_have_the_same_intervals_with_and_without_who_left():
     with_it, without = standings(with_one_that_left(step=0.011)), standings(group())
     assert all((with_it[name].low, with_it[name].high) == (one.low, one.high) for name, one in without.items())
