@@ -62,9 +62,8 @@ def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(qu
     step = slow[0]["parts"]["step"]["timing"]
     assert slow[0]["proof"]["passed"] and step["beyond"] == 2.0 and len(step["slots"]) == 1
     assert "recheck" in slow[0]["parts"], "its timed calls are judged all the same"
-    assert all(
-        len(one["parts"]["step"]["timing"]["slots"]) == 5 and "beyond" not in one["parts"]["step"]["timing"] for one in fast
-    )
+    stayed = [one["parts"]["step"]["timing"] for one in fast]
+    assert all(len(one["slots"]) >= LEAST_PASSES and "beyond" not in one for one in stayed)
     row = next(row for row in first.rows if row["framework"] == "slow")
     assert (row["rank_low"], row["rank_high"], row["ratio_low"], row["ratio_high"]) == ("2", "2", "2.0", "")
 
@@ -80,7 +79,7 @@ def test_the_command_for_more_certainty_goes_on_from_there(quick):
 
 
 def test_one_json_document_has_the_answer(quick):
-    snnbench, first = quick
+    snnbench, _ = quick
     ended = snnbench("quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out", "--json")
     document = json.loads(ended.stdout)
     assert ended.exit_code == 0 and document["answer"][0].startswith("The fastest is numpy")
