@@ -77,8 +77,8 @@ class Slot(_Strict):
 
 class Timing(_Strict):
     """The slots of a phase in the order of their passes; see `measure/slots.py`. `beyond`: a pass showed that the case takes more
-    than so many times as long as the fastest, and it was timed no more. `energy_j`: joules of a call, of what `energy_of` names, by
-    the machine's own counter; None where it has none."""
+    than so many times as long as the fastest, and it was timed no more. `energy_j`: joules of a call, of what
+    `energy_of` names, by the machine's own counter; None where it has none."""
 
     device_clock: schema.Label
     warm_up_calls: schema.Count
