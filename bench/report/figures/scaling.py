@@ -14,10 +14,10 @@ from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, SECONDS, TIMED, Spec, dots, 
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, and its "
-    "local exponents, of the first two sizes and of the last two: where it is 1 the time doubles with the size, where it is 2 it "
-    "quadruples, near 0 the size hardly matters yet. A dot's tooltip has the exponent from the size before. "
-    "Crosses mark where the lead changes clearly: where one of the two is surely faster at the size before, the other at the "
-    "size behind."
+    "local exponents, of the first two sizes and of the last two (where there is little room the last alone): where it is 1 the "
+    "time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. A dot's tooltip has the "
+    "exponent from the size before. Crosses mark where the lead changes clearly: where one of the two is surely faster at the "
+    "size before, the other at the size behind."
 )
 
 
@@ -49,8 +49,10 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         slopes = _slopes({size: entry.values[seconds] for size, entry in lines[name].items()})
         grows = {size: _exponents(letter, [slope]).strip(" ·") for size, slope in slopes.items()}
         points += [{"row": entry.index, "grows": grows.get(size, "–")} for size, entry in lines[name].items()]
-        brief = f"{name} · {units.seconds(ends[name])}"
-        points[-1] |= {"place": labels.places[name], "brief": brief, "text": brief + _exponents(letter, [*slopes.values()])}
+        timed = f"{name} · {units.seconds(ends[name])}"
+        brief = name + _exponents(letter, [*slopes.values()][-1:]) if slopes else timed
+        text = timed + _exponents(letter, [*slopes.values()])
+        points[-1] |= {"place": labels.places[name], "brief": brief, "text": text}
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
     names: dict[str, Any] = {"along": axis_title, "crosses": crosses, **labels.names}
     names["sizes"] = sorted({entry.values[axis] for entry in group})
