@@ -171,7 +171,7 @@ def test_no_file_is_long():
 
 
 def test_every_package_is_installed_and_typed():
-    """setuptools is told the packages one by one, because of their places."""
+    """setuptools is told the packages one by one, because of their places. Configs are files without code."""
     text = (ROOT / "pyproject.toml").read_text()
     listed = set(re.findall(r'^    "snnbench\.?([a-z_.]*)",$', text, re.MULTILINE))
     assert listed - {"configs"} == {name for name, path in modules(ROOT).items() if path.name == "__init__.py"}

@@ -69,7 +69,7 @@ def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(qu
 
 
 def test_the_command_for_more_certainty_goes_on_from_there(quick):
-    snnbench, _ = quick
+    snnbench, first = quick
     words = shlex.split(first.stdout.splitlines()[-1].rpartition("busy: ")[2])
     assert words[:2] == ["snnbench", "quick"] and "--blocks" in words
     words[words.index("--blocks") + 1] = "3"

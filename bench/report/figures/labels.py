@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from .figure import short
 from .spec import COLOUR, COLOUR_AND_SHAPE, Spec, layer, log_axis
 
 LINE = 14
 """Height of a label, and the least distance of two."""
 HEIGHT = 300
 """Of a plot; more labels than fit make it higher."""
+DIGITS = 5
+"""Of a place: a tenth of a pixel on the shortest axis, and less to carry in a page."""
 MARGIN = 0.05
 """Of the axis above and below what is drawn, in shares of its length."""
 
@@ -49,7 +52,8 @@ def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
     steps = LINE * np.arange(len(order))
     lowest = height - LINE / 2 - (len(order) - 1) * LINE
     pixels = np.clip(isotonic_regression(wanted - steps).x, LINE / 2, lowest) + steps
-    places = {name: float(np.exp(high - (high - low) * pixel / height)) for name, pixel in zip(order, pixels, strict=True)}
+    at = np.exp(high - (high - low) * pixels / height)
+    places = {name: short(float(place), DIGITS) for name, place in zip(order, at, strict=True)}
     return Column((float(np.exp(low)), float(np.exp(high))), height, places)
 
 

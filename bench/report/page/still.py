@@ -1,31 +1,57 @@
-"""The map of who is fastest as pictures that need no script: for readers, printers and previews that run none."""
+"""The map of who is fastest as pictures that need no script: for readers, printers and previews that run none.
 
-import vl_convert
-from markupsafe import Markup
+They are written by a template, because the library that draws figures starts a browser's engine: a second, and a hundred
+megabytes, for a few rectangles.
+"""
 
-from ..figures import Figure, Panel, substituted
+from dataclasses import dataclass
+from typing import Any
+
+from ... import units
+from ..figures import Figure, Panel
 from ..table import Table
-from ..theme import INKS, config, looks, named, styles
+from ..theme import styles
 
 MOST = 6
 """Panels; a page without scripts has its numbers in the table."""
-CELL = 132
-"""Width of a cell in pixels."""
 
 
-def stills(table: Table, figure: Figure) -> list[tuple[str, Markup]]:
-    """(title, SVG) of the first panels about a step. What is drawn in ink takes the colour of the page's text, light or dark."""
+@dataclass(frozen=True)
+class Still:
+    """A map: its columns from the left and lines from above by their headings, in each line a cell or None for each column."""
+
+    title: str
+    columns: list[str]
+    lines: list[tuple[str, list[dict[str, Any] | None]]]
+    across: str
+    down: str
+
+
+def stills(table: Table, figure: Figure) -> list[Still]:
+    """The first panels about a step."""
     panels = [panel for panel in figure.panels if panel.where.get("phase") == "step"]
-    return [(panel.title, _svg(table, figure, panel)) for panel in panels[:MOST]]
+    return [_still(table, panel) for panel in panels[:MOST]]
 
 
-def _svg(table: Table, figure: Figure, panel: Panel) -> Markup:
-    variants = panel.names["variants"]
-    look = looks(variants, styles(table.variants), "light")
-    values = {**named("light"), **panel.names, **look, "points": panel.data(table), "cell": CELL}
-    settings = {**config("light"), "background": None}
-    svg = str(vl_convert.vegalite_to_svg({**substituted(figure.spec, values), "config": settings}))
-    svg = svg.replace("<svg ", '<svg aria-hidden="true" ', 1)  # the element around it names the picture
-    for ink in ("ink", "muted"):
-        svg = svg.replace(INKS["light"][ink], "currentColor")
-    return Markup(svg)
+def _still(table: Table, panel: Panel) -> Still:
+    names, known = panel.names, styles(table.variants)
+    points = panel.data(table)
+    places = {(point[names["across"]], point[names["down"]]): _cell(point, known[point["variant"]]) for point in points}
+    columns = _ordered({column for column, _ in places}, names["columns_sort"])
+    lines = _ordered({line for _, line in places}, names["lines_sort"])
+    cells = [(str(line), [places.get((column, line)) for column in columns]) for line in lines]
+    return Still(panel.title, list(map(str, columns)), cells, names["across_title"] or "", names["down_title"] or "")
+
+
+def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
+    """As the figure has them: in the order of a list, or of numbers upwards or downwards."""
+    if isinstance(sort, list):
+        return [value for value in sort if value in values]
+    numbers = sorted(values, key=lambda value: (isinstance(value, str), value))
+    return numbers[::-1] if sort == "descending" else numbers
+
+
+def _cell(point: dict[str, Any], look: dict[str, Any]) -> dict[str, Any]:
+    tie = f"tie: {point['also']}" if point["also"] else ""
+    texts = [units.seconds(point["seconds"]), units.size(point["bytes"]), tie]
+    return {"name": point["variant"], "texts": texts, "colour": look["light"], "ground": 0.07 if tie else 0.28}

@@ -55,9 +55,7 @@ def test_a_cache_pays_off_when_it_has_saved_its_build(table):
         "tonic:memory never catches up with tonic:naive, which builds faster and delivers faster.",
     ]
     seconds = {(one["variant"], one["epochs"]): one["seconds"] for one in panel.data(table)}
-    assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds["tonic:naive", 1] == pytest.approx(
-        6, rel=0.05
-    )
+    assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds["tonic:naive", 1] == pytest.approx(6, rel=0.05)
 
 
 def test_without_deliveries_there_is_nothing_to_show(examples):
