@@ -45,13 +45,13 @@ class Site:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def run(self, config: Path, *more: object, out="out") -> Result:
-        return self.snnbench.installed("run", "--config", config, "--out", out, *ON_SLURM, *more, out=out)
+        return self.end(self.start(config, *more, out=out), out)
 
     def start(self, config: Path, *more: object, out="out") -> subprocess.Popen:
         return self.snnbench.start("run", "--config", config, "--out", out, *ON_SLURM, *more)
 
     def end(self, process: subprocess.Popen, out="out") -> Result:
-        return self.snnbench.end(process, out)
+        return self.snnbench.end(process, out, timeout=600)
 
     def hold(self, neurons: int = 61) -> None:
         """The case of that size does not end before `release`."""
