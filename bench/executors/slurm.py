@@ -16,6 +16,8 @@ ENDED = frozenset(
     ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REVOKED")
 )
 """States of a task that will not run again; in any other it may."""
+OF_USERS = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
+"""Variables of SLURM that are not those of a job, in which this command may run: its limits are not those of the new one."""
 FORGOTTEN = "Invalid job id"
 """What squeue says of a job that ended more than MinJobAge ago."""
 
@@ -96,9 +98,10 @@ def with_comment(comment: str) -> Job | None:
 
 def answer_of(command: Sequence[str]) -> str:
     """What a command of SLURM says. Raises SlurmFails with what it complains of, ConfigError where there is none."""
+    own = {name: text for name, text in os.environ.items() if not name.startswith("SLURM_") or name in OF_USERS}
     try:
         ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_S, errors="replace"
+            command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_S, errors="replace"
         )
     except FileNotFoundError:
         raise ConfigError(f"--executor slurm: there is no {command[0]} here; start it where jobs are submitted") from None

@@ -74,6 +74,13 @@ def test_a_submitted_job(commands, tmp_path, answer, job):
     assert asked() == [f"--requeue --mem=3G --no-requeue {own} {tmp_path}/job.sh"]
 
 
+def test_the_limits_of_a_job_are_not_those_of_one_that_it_submits(commands, tmp_path, monkeypatch):
+    for name in ("SLURM_MEM_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_ID", "SLURM_CONF"):
+        monkeypatch.setenv(name, "97")
+    commands("sbatch", 'echo "${SLURM_MEM_PER_NODE:-1}${SLURM_CPUS_PER_TASK:-2}${SLURM_JOB_ID:-3}$SLURM_CONF"')
+    assert submitted(tmp_path / "job.sh", [], 1, "mine", tmp_path) == Job(12397)
+
+
 def test_what_sbatch_refuses_is_the_users_to_put_right(commands, tmp_path):
     commands("sbatch", fails("sbatch: error: invalid partition specified: gpu"))
     with pytest.raises(ConfigError, match="SLURM refuses the job: sbatch: invalid partition specified: gpu"):
