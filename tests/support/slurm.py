@@ -6,6 +6,7 @@ uses more is ended); cores are counted and not bound. Each node has two GPUs tha
 
 import ctypes
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -26,7 +27,13 @@ TWO_GPUS = "/dev/null", "/dev/zero"
 def lacking() -> str | None:
     """Why SLURM cannot be had here."""
     missing = [name for name in NEEDED if not shutil.which(name, path=DAEMONS)]
-    return f"no {', '.join(missing)} here ({PACKAGES})" if missing else None
+    if missing:
+        return f"no {', '.join(missing)} here ({PACKAGES})"
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return f"it refuses a user without a name, {os.getuid()}"
+    return None
 
 
 def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
