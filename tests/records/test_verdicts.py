@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from support.forgeries import FORGERIES
-from support.forgery import Forged, claim_anew, faster, written
+from support.forgery import Forged, claim_anew, faster, names_of, written
 from support.paths import ROOT
 
 from snnbench.records.bundle import bundle_of, text_of
@@ -64,6 +64,17 @@ def test_calls_of_another_bundle_are_found(quickstart, forged, tmp_path):
     assert theirs.faults == []
     assert {fault.kind for fault in mine.faults} == {"copied"}
     assert "theirs.bundle.jsonl" in mine.faults[0].text
+
+
+def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
+    """A comparison is in one shard as a whole: what it lacks altogether is told and no fault."""
+    forged.planned = names_of(forged)
+    soft = forged.timed("rockpool")["case"]["neuron"]
+    forged.records = [record for record in forged.records if record["case"]["neuron"] == soft]
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.faults == []
+    assert verdict.remarks[0].startswith("12 planned cases are not in it, such as ")
 
 
 def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from .forgery import Forged, faster, renamed, slots
+from .forgery import Forged, faster, names_of, renamed, slots
 
 FORGERIES: dict[str, tuple[str, str, Callable[[Forged], str | None]]] = {}
 """Kind, words of the sentence, and what is done; by name."""
@@ -187,7 +187,7 @@ def the_slow_calls_are_left_out(forged):
     slot["samples"] = sorted(slot["samples"])[:-2]
 
 
-@forgery("samples", "exactly as long as another")
+@forgery("samples", "calls took exactly 0.005000000 s")
 def one_call_stands_for_all(forged):
     for slot in slots(forged.timed("norse")):
         slot["samples"] = [0.005] * len(slot["samples"])
@@ -259,13 +259,13 @@ def the_slowest_block_is_left_out(forged):
 
 @forgery("missing", "was planned and has no record")
 def a_case_that_lost_is_left_out(forged):
-    forged.planned = {record["case_id"]: record["case"]["framework"] for record in forged.records}
+    forged.planned = names_of(forged)
     forged.records = [record for record in forged.records if record["case"]["framework"] != "norse"]
 
 
 @forgery("unplanned", "was not planned")
 def a_case_from_elsewhere(forged):
-    forged.planned = {record["case_id"]: "planned" for record in forged.records if record["case"]["framework"] != "norse"}
+    forged.planned = {case: name for case, name in names_of(forged).items() if not name.startswith("norse")}
 
 
 @forgery("twice", "4 records of 3 blocks")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import Case, full_name
 from snnbench.records.bundle import SHARED, line, results_of
 from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
@@ -58,6 +58,11 @@ class Forged:
 
     said: dict[str, Any] = {}
     """What the first line says all the same."""
+
+
+def names_of(forged: Forged) -> dict[str, str]:
+    """As a plan has them."""
+    return {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in forged.records}
 
 
 def claim_anew(forged: Forged) -> None:

@@ -20,7 +20,7 @@ from .form import NoBundle, read_bundle
 from .identities import identities
 from .proofs import proofs
 from .times import started_together, times
-from .whole import copied, whole
+from .whole import copied, left_out, whole
 
 MOST_LAYERS = 1000
 """Of a network that is built to know its limits: a forged case of millions would fill the memory."""
@@ -90,6 +90,8 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     records = bundle.records
     if not bundle.planned:
         yield "it has no plan: whether cases were left out cannot be told"
+    if names := left_out(bundle):
+        yield f"{len(names)} planned cases are not in it, such as {names[0]}: it is a part of the run"
     theirs = sorted({record.adapter["name"] for record in records if record.adapter["reference"] not in OWN.values()})
     if theirs:
         yield f"adapters that are not snnbench's own, of which only a hash is known: {', '.join(theirs)}"

@@ -29,12 +29,24 @@ def _plan(bundle: Bundle) -> Iterator[Fault]:
     there = {record.case_id: record for record in bundle.records}
     if not bundle.planned:
         return
-    for case, name in bundle.planned.items():
-        if case not in there:
-            yield Fault("missing", name, "was planned and has no record")
+    groups = {_group(full_name(record.typed_case)) for record in there.values()}
+    for name in left_out(bundle):
+        if _group(name) in groups:
+            yield Fault("missing", name, "was planned and has no record, beside others that have one")
     for case, record in there.items():
         if case not in bundle.planned:
             yield Fault("unplanned", full_name(record.typed_case), "has a record and was not planned")
+
+
+def left_out(bundle: Bundle) -> list[str]:
+    """Names of planned cases without a record. Of a shard all cases of a comparison are there, or none."""
+    there = {record.case_id for record in bundle.records}
+    return [name for case, name in bundle.planned.items() if case not in there]
+
+
+def _group(name: str) -> str:
+    """The full name of a case without the framework's variant: what all cases of a comparison share."""
+    return name.partition(" ")[2]
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[Fault]:

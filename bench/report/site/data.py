@@ -10,7 +10,7 @@ from snnbench.adapters.base.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
 from ..coverage import CONDITIONS, FLAGS, axis_of, reason_of
-from .source import Source, is_ours, kind_of_row, slug, version_of
+from .source import Source, framework_of, is_ours, kind_of_row, slug, version_of
 
 TOTAL = 10_000
 """Parts of a whole in which intervals are told."""
@@ -66,6 +66,7 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
             if not row.sound:
                 names_of = variants[row.case.framework_variant], versions[version_of(row)]
                 others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"]])
+    frameworks = {row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group}
     notes = [next((row.standing.note for row in group if row.standing), "") for _, group, _ in members]
     return {
         "label": label_of(entries),
@@ -79,8 +80,8 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
         "others": others,
         "confirmed": known,
         "variants": list(variants),
-        "pages": [slug(name.partition(":")[0].partition(" ")[0].partition("@")[0]) for name in variants],
-        "ours": [index for index, name in enumerate(variants) if is_ours(name.partition(":")[0].partition(" ")[0])],
+        "pages": [slug(frameworks[name]) for name in variants],
+        "ours": [index for index, name in enumerate(variants) if is_ours(frameworks[name])],
         "versions": list(versions),
         "reasons": list(reasons),
         "flags": [words for words, _ in FLAGS.values()],

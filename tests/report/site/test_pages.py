@@ -100,6 +100,8 @@ def test_texts_of_others_stay_texts():
         assert "<script>alert" not in text and "<img src='http" not in text, name
         assert re.fullmatch(r"[a-z0-9./-]+", name), name
     assert "{{ 7*7 }}" in files["method.html"], "nothing is computed of it"
+    (data,) = data_in(files)
+    assert {f"framework/{page}.html" for page in data["pages"]} <= files.keys()
 
 
 @pytest.mark.parametrize("rows", [400, pytest.param(7000, marks=pytest.mark.slow)])
