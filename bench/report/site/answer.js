@@ -4,7 +4,7 @@
 const machines = JSON.parse(document.getElementById("machines").textContent);
 const form = document.getElementById("choices");
 const answer = document.getElementById("answer");
-const MOST_NAMED = 4;
+const MOST_NAMED = 4, ALWAYS = ["workload", "neuron", "precision", "neurons", "time_steps", "batch"];
 let data, kind, group;
 
 const last = (axis) => data.axes.length - axis;
@@ -37,7 +37,7 @@ function choices() {
   const labels = data.axes.map((axis, at) => {
     const known = new Set((axis.name === "workload" || axis.name === "device" ? data.groups : alike).map((one) => one[at]));
     known.delete(-1);
-    if (known.size < 2 || own[at] < 0) return "";
+    if ((known.size < 2 && !ALWAYS.includes(axis.name)) || own[at] < 0) return "";
     const options = [...known].sort((a, b) => a - b).map((value) => element("option", { value, selected: value === own[at] ? "" : undefined }, axis.values[value]));
     return element("label", {}, element("span", {}, axis.head), element("select", { name: axis.name, "data-axis": at }, ...options));
   });
@@ -57,7 +57,7 @@ function sentence(rows) {
     const some = leading.slice(0, MOST_NAMED), more = leading.length - some.length;
     const names = some.flatMap((row, at) => [at ? at === some.length - 1 && !more ? " and " : ", " : "", ...withOurs(row)]);
     const next = ranked.find((row) => row.best > 1);
-    return [...names, more ? ` and ${more} more` : "", " are level: none is shown to be faster", next ? `. ${named(next)} is behind. ` : ". ", "The first took ", bold(`${seconds(leading[0].step)} a step`), "."];
+    return [...names, more ? ` and ${more} more` : "", " are level: none is shown to be faster", next ? `. The next, ${named(next)}, takes ${times(next.ratio)} times as long. ` : ". ", "The first took ", bold(`${seconds(leading[0].step)} a step`), "."];
   }
   const [best, next] = ranked;
   const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as ${named(next)}`), next.between ? ` (${between(next.between, times)})` : ""] : [", and nobody else was proved here"];
@@ -69,7 +69,7 @@ function facts(rows, source) {
   if (!ranked.length) return [];
   const [best] = ranked, lean = Math.min(...ranked.map((row) => row.memory).filter(Boolean)), leanest = ranked.find((row) => row.memory === lean);
   const memory = [size(best.memory) || "not weighed", leanest && leanest !== best ? `; the least is ${size(lean)}, of ${named(leanest)}` : best.memory ? ", the least of all" : ""];
-  const sure = [best.interval ? `95 % between ${between(best.interval, seconds)}` : "no interval: one block",
+  const sure = [best.interval ? `95 % interval ${between(best.interval, seconds)}` : "no interval: one block",
     `${best.blocks} block${best.blocks > 1 ? "s" : ""} of fresh processes`, best.others ? `confirmed by ${best.others} other${best.others > 1 ? "s" : ""}` : "1 submitter", ...best.remarks];
   const others = ranked.filter((row) => !row.ours);
   const found = [["memory", memory.join("")], ["how sure", sure.join(" · ")]];

@@ -19,6 +19,7 @@ HEADS = {
     **{"threads": "cores", "loosened": "proved", "source": "measured by"},
 }
 """How an axis is called above its choices, where the report's heading is too short."""
+UNRANKED = "nothing is ranked"
 ORDER = ("device", "workload", "neuron", "precision", "neurons", "time_steps", "batch")
 """The first choices; others follow as reports name them."""
 COLUMNS = (
@@ -67,7 +68,7 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
                 names_of = variants[row.case.framework_variant], versions[version_of(row)]
                 others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"]])
     frameworks = {row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group}
-    notes = [next((row.standing.note for row in group if row.standing), "") for _, group, _ in members]
+    notes = [next((row.standing.note for row in group if row.standing), UNRANKED) for _, group, _ in members]
     return {
         "label": label_of(entries),
         "first": max(range(len(groups)), key=lambda number: (not notes[number], counts[number], -number)),

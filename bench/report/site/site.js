@@ -71,16 +71,18 @@ const HEADS = [["#", "ranks that it may have; =: not shown to be slower than the
 
 function tableOf(data, group, folder) {
   const rows = rowsOf(data, group);
+  const phases = ["forward", "backward", "inference"].filter((phase) => rows.some((row) => row[phase]));
+  const heads = HEADS.filter(([text]) => phases.includes(text) || !["forward", "backward", "inference"].includes(text));
   const small = (text) => text ? element("small", {}, text) : "";
   const body = rows.map((row) => element("tr", { class: row.best === 1 ? "leading" : undefined },
     element("td", { class: "number" }, rank(row)),
     element("th", { scope: "row" }, link(row, folder), " ", element("small", {}, row.name.includes(row.release) ? "" : row.release), row.ours ? " " : "", row.ours ? ours() : ""),
     element("td", { class: "number" }, seconds(row.step), " ", small(between(row.interval, seconds))),
     element("td", { class: "number" }, row.ratio ? times(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, times) : "")),
-    ...["forward", "backward", "inference"].map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
+    ...phases.map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
     element("td", { class: "number" }, size(row.memory)),
     element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));
-  const head = element("tr", {}, ...HEADS.map(([text, hint], at) => element("th", { scope: "col", title: hint || undefined, class: at > 1 && at < 8 || !at ? "number" : undefined }, text)));
+  const head = element("tr", {}, ...heads.map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, text)));
   const table = element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   const missing = data.others[group].map(([variant, version, reason]) =>
     element("li", {}, element("b", {}, data.variants[variant]), data.versions[version] ? ` ${data.versions[version]}` : "", ` – ${data.reasons[reason]}`));
