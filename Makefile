@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
+.PHONY: quickstart coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -38,6 +38,13 @@ natives: setup
 	$(BIN)/snnbench env create lava-dl spikingjelly-cupy
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
 	$(BIN)/python tests/test_readme.py
+
+# The committed sets as a site: build/site/index.html.
+site: setup
+	rm -rf build/bundles
+	for set in $(patsubst results/%/records,%,$(wildcard results/*/records)); do \
+	  $(BIN)/snnbench bundle results/$$set --by snnbench --out build/bundles/$$set.bundle.jsonl || exit 1; done
+	$(BIN)/snnbench site build/bundles --out build/site
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 

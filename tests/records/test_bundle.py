@@ -11,9 +11,10 @@ from support.synthetic import blocks, record
 
 from snnbench.mistakes import ConfigError
 from snnbench.records.bundle import bundle_of, text_of
-from snnbench.records.record import RECORD
+from snnbench.records.record import RECORD, Record
 from snnbench.records.scrub import FIELDS, INSIDE, harmless, placeless, scrubbed
 from snnbench.records.store import ResultFolder
+from snnbench.schema import Adapter, Environment, Machine, Monitored
 
 SECRETS = ("secretuser", "vault9", "alice@example.org", "10.0.0.7", "hunter2", "/srv/data")
 TOLD = "cannot open /srv/data/spikes.npy for alice@example.org at 10.0.0.7, see https://me:hunter2@git.example.org on vault9"
@@ -76,6 +77,15 @@ def test_there_are_the_allowed_fields_alone():
     assert all(
         entry.keys() <= {*INSIDE[name]} for name in ("adapter", "environment", "machine") for entry in shared[name].values()
     )
+
+
+def test_of_every_field_somebody_has_decided():
+    """A new field of a record is allowed here, or stays at home: nothing leaves, or is lost, because nobody thought of it."""
+    assert {*Record.model_fields} == {*FIELDS, "schema_version", "traceback", "stderr_tail"}
+    home = {"environment": {"packages", "variables"}, "machine": {"kernel"}, "monitor": {"watched"}}
+    kinds = {"adapter": Adapter, "environment": Environment, "machine": Machine, "monitor": Monitored}
+    for name, kind in kinds.items():
+        assert {*kind.__annotations__} == {*INSIDE[name]} | home.get(name, set()), name
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path):

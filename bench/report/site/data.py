@@ -53,7 +53,7 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
     ]
     axes = _axes([conditions for _, _, conditions in members])
     columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
-    others, groups, counts, known = list[list[int]](), list[list[int]](), list[int](), dict[int, int]()
+    others, groups, counts, known = list[list[float]](), list[list[int]](), list[int](), dict[int, int]()
     for number, (_, group, conditions) in enumerate(members):
         groups.append([axis["values"].index(conditions[axis["name"]][0]) if axis["name"] in conditions else -1 for axis in axes])
         shown = sorted((row for row in group if row.sound), key=_by_speed)
@@ -66,7 +66,8 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
         for row in group:
             if not row.sound:
                 names_of = variants[row.case.framework_variant], versions[version_of(row)]
-                others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"]])
+                weighed = _kibibytes(row) if row.status == "ok" and row.proved else 0
+                others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"], weighed])
     frameworks = {row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group}
     notes = [next((row.standing.note for row in group if row.standing), UNRANKED) for _, group, _ in members]
     return {
@@ -183,9 +184,13 @@ def _row(row: Row, variants: _Numbers, versions: _Numbers) -> Iterable[float]:
         yield _short(1e6 * row.estimates[phase].seconds) if known else 0
     yield from (standing.best, standing.worst, _short(standing.ratio)) if standing else (0, 0, 0)
     yield from _ends(standing.ratio, standing.low, standing.high) if standing else (0, 0)
-    yield _short((row.most_memory("peak") or 0) / 1024)
+    yield _kibibytes(row)
     yield sum(1 << index for index, flag in enumerate(FLAGS) if flag in row.quality)
     yield len(row.records)
+
+
+def _kibibytes(row: Row) -> float:
+    return _short((row.most_memory("peak") or 0) / 1024)
 
 
 def _ends(middle: float, low: float | None, high: float | None) -> tuple[int, int]:

@@ -84,10 +84,14 @@ function tableOf(data, group, folder) {
     element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));
   const head = element("tr", {}, ...heads.map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, text)));
   const table = element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
-  const missing = data.others[group].map(([variant, version, reason]) =>
-    element("li", {}, element("b", {}, data.variants[variant]), data.versions[version] ? ` ${data.versions[version]}` : "", ` – ${data.reasons[reason]}`));
+  const reasons = new Map();
+  for (const [variant, version, reason, memory] of data.others[group]) {
+    const told = [data.variants[variant], data.versions[version], memory ? `(${size(memory)})` : ""].filter(Boolean).join(" ");
+    reasons.set(reason, [...reasons.get(reason) ?? [], told]);
+  }
+  const missing = [...reasons].map(([reason, names]) => element("li", {}, element("b", {}, names.join(", ")), ` – ${data.reasons[reason]}`));
   return [rows.length ? table : "", missing.length ? element("details", { class: "missing", open: rows.length ? undefined : "" },
-    element("summary", {}, `${missing.length} without a time, and why`), element("ul", {}, ...missing)) : ""];
+    element("summary", {}, `${data.others[group].length} without a time, and why`), element("ul", {}, ...missing)) : ""];
 }
 
 // The conditions of a group in words, of the axes that are asked for (`asked`) or of the others.
