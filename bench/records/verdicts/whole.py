@@ -59,7 +59,7 @@ def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
         first = min(same, key=lambda record: record.block)
         wanted = range(first.measure["blocks"] if first.status == "ok" and first.measure.get("timed", True) else 1)
         if lacking := [number + 1 for number in wanted if number not in numbers]:
-            yield Fault("blocks", name, f"has no block {lacking[0]} of {len(wanted)}: none may be left out")
+            yield Fault("blocks", name, f"has no block {lacking[0]} of {len(wanted)}: run it to the end, none may be left out")
         started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
         if started != sorted(started):
             yield Fault("moment", name, "a later block began before an earlier one")
