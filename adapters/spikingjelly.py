@@ -8,6 +8,10 @@
                             Where the decay is learned, `ParametricLIFNode`.
 `parametric`                `ParametricLIFNode`, its time constant trained only where the decay is learned.
 `layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in multi-step mode.
+`flexsn`                    `FlexSN` around one step written here, with the reset `none` too: on a CUDA device the package makes
+                            a kernel of it, where it can.
+`memopt`                    a Linear and `LIFNode` in `memopt.checkpoint_module`: backward computes them again. Their inputs are
+                            kept as bits where all of the network are spikes.
 `sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
 """
 
@@ -17,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from .base.case import Case
+from .base.case import SPIKES, Case
 from .base.contract import Unsupported
 from .base.network import Network
 from .base.spikes import torch_spike
@@ -25,6 +29,9 @@ from .base.torch_adapter import TorchAdapter
 
 PROVIDERS = ("cuda", "triton", "torch")
 """Who may compute SpikingJelly's neurons on a CUDA device."""
+
+OWN = ("flexsn", "memopt", "sliding-psn")
+"""Constructions whose neuron is no TimeLoop."""
 
 SHORT = ("bf16", "fp16", "amp-bf16")
 
@@ -36,8 +43,9 @@ class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
-    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", "sliding-psn")
-    uncut_constructions: tuple[str, ...] = ("sliding-psn",)
+    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", *OWN)
+    linear_constructions = (*TorchAdapter.linear_constructions, "memopt")
+    uncut_constructions: tuple[str, ...] = OWN
     synaptic_constructions = (*TorchAdapter.constructions, "single-step", "layers")
     learning_constructions = (*TorchAdapter.constructions, "single-step", "layers", "parametric")
     learned_decays = MappingProxyType({"sigmoid": "w"})
@@ -46,7 +54,7 @@ class SpikingJelly(TorchAdapter):
         spec, parallel = case.spec, case.construction == "sliding-psn"
         if parallel and spec.reset != "none":
             return "SlidingPSN never resets"
-        if not parallel and spec.reset not in ("soft", "hard"):
+        if not parallel and spec.reset not in ("soft", "hard") and (case.construction, spec.reset) != ("flexsn", "none"):
             return f"LIFNode has no reset {spec.reset!r}"
         if spec.max_spikes > 1:
             return "SpikingJelly's neurons fire once a step"
@@ -61,13 +69,15 @@ class SpikingJelly(TorchAdapter):
 
     def program(self, case: Case, network: Network):
         self.time_steps = case.time_steps  # SlidingPSN's order, which it needs when it is made
+        # Whether the layers of construction memopt, linears and neurons, read spikes only.
+        self.of_spikes = case.input in SPIKES and not {"avg_pool", "add"} & {node.kind for node in network.nodes}
         if case.construction in PROVIDERS and case.device != "cpu":
             force_provider(case.construction)
         return super().program(case, network)
 
     def facts(self, case: Case) -> dict:
         """`backend`: the provider that computed the neuron."""
-        if case.construction in ("stepwise", "single-step", "sliding-psn"):
+        if case.construction in ("stepwise", "single-step", *OWN):
             return {"backend": "torch"}
         parametric = case.construction == "parametric" or (not case.native and case.spec.learned_decay)
         return {"backend": provider_of("plif" if parametric else "lif", case)}
@@ -77,6 +87,8 @@ class SpikingJelly(TorchAdapter):
 
         if construction == "sliding-psn":
             return sliding_psn(spec, self.time_steps, self.surrogate(spec))
+        if construction == "flexsn":
+            return self.loop(neuron.FlexSN(flexible(spec), num_states=1), ("_state_0",))
         if spec.current_decay is not None:
             reset = 0.0 if spec.reset == "hard" else None
             node = neuron.CUBALIFNode(spec.current_decay, spec.decay, float(spec.threshold), reset, self.surrogate(spec))
@@ -98,6 +110,10 @@ class SpikingJelly(TorchAdapter):
         node = neuron.ParametricLIFNode(1 / (1 - spec.decay), **alike)
         node.w.requires_grad_(spec.learned_decay is not None)
         return self.loop(node)
+
+    def layer(self, spec, inputs, outputs, bias, construction):
+        layer = super().layer(spec, inputs, outputs, bias, construction)
+        return checkpointed(layer, self.of_spikes) if construction == "memopt" else layer
 
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
@@ -212,6 +228,42 @@ def provider_of(kind: str, case: Case) -> str:
     chosen = functional.neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
     # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
     return "torch-reference" if case.precision in SHORT else chosen
+
+
+def flexible(spec):
+    """One step of a neuron (current, potential) → (spikes, potential), as `FlexSN` takes it: a function that holds neither
+    tensors nor modules, such as SpikingJelly's surrogates."""
+    import torch
+
+    from .base.spikes import reset, torch_spike
+
+    fire = torch_spike(spec).apply
+
+    def step(current, v):
+        v = spec.decay * v + current
+        s = fire(v)
+        return s, reset(spec, v, s, torch.Tensor.detach)
+
+    return step
+
+
+def checkpointed(layer, of_spikes):
+    """A Linear and its neuron, computed again in backward from their input, which is kept as bits if it is `of_spikes`."""
+    from spikingjelly.activation_based import memopt
+    from torch import nn
+
+    class Checkpointed(nn.Module):
+        def __init__(self, linear, node):
+            super().__init__()
+            self.linear, self.node = linear, node
+            compressor = memopt.BitSpikeCompressor() if of_spikes else None
+            self.both = memopt.checkpoint_module(nn.Sequential(linear, node), compressor=compressor)
+
+        def forward(self, x):
+            self.node.reset()
+            return self.both(x)
+
+    return Checkpointed(layer.linear, layer.neuron.lif)
 
 
 def sliding_psn(spec, time_steps, surrogate):
