@@ -33,7 +33,10 @@ def proof(table: Table) -> Figure:
 
 def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
     points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
-    limits = [_limit(entry) for entry in group if entry.row.case.workload in WORKLOADS] if column == "grad_error" else []
+    limited = [entry for entry in group if entry.row.case.workload in WORKLOADS and entry.row.case.network is None]
+    limits = (
+        [_limit(entry) for entry in limited] if column == "grad_error" else []
+    )  # of a network that only its config knows, none
     most = [max(limits)] if limits else []
     names: dict[str, Any] = {"measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
     names["variants"] = sorted({entry.variant for entry in group})

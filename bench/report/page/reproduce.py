@@ -68,7 +68,7 @@ def as_toml(experiment: Experiment) -> str:
 def _toml(value: Any) -> str:
     """A JSON text, number and truth value is a TOML one as well."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=True).replace("\\/", "/")
