@@ -28,14 +28,14 @@ quickstart: setup
 # docs/coverage.md's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
 coverage: setup
 	rm -rf results/coverage
-	$(BIN)/snnbench env create lava-dl spikingjelly-cupy
+	$(BIN)/snnbench env create lava-dl spikingjelly-cupy jaxpike
 	$(BIN)/snnbench run --config configs/coverage.toml --out results/coverage || test $$? = 3
 	$(BIN)/python tests/test_readme.py
 
 # docs/natives.md's table of native neurons, likewise.
 natives: setup
 	rm -rf results/natives
-	$(BIN)/snnbench env create lava-dl spikingjelly-cupy
+	$(BIN)/snnbench env create lava-dl spikingjelly-cupy jaxpike
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
 	$(BIN)/python tests/test_readme.py
 

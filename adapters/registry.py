@@ -24,6 +24,7 @@ BUILT_IN = {
     "jax": "snnbench.adapters.jax_scan:JaxScan",
     "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
     "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
+    "jaxpike": "snnbench.adapters.jaxpike:Jaxpike",
     "lava-dl": "snnbench.adapters.lava_dl:LavaDl",
     "spikingjelly-cupy": "snnbench.adapters.spikingjelly_cupy:SpikingJellyCupy",
     "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",

@@ -17,7 +17,7 @@ DECLARED = {
     "Unpacked": ('names, name = (), "unpacked"', "Unpacked"),
 }
 EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu")
-IN_ENVIRONMENTS = {"lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
+IN_ENVIRONMENTS = {"jaxpike", "lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
 
 
 @pytest.fixture(scope="module")

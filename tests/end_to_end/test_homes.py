@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.skipif(not FOLDER, reason="SNN
 def homes(request, monkeypatch, snnbench):
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", FOLDER or "")
     snnbench.environment["SNNBENCH_ENVIRONMENTS"] = FOLDER
-    name = "spikingjelly-cupy" if "spikingjelly" in request.node.name else "lava-dl"
+    name = next((each for each in ("spikingjelly-cupy", "jaxpike") if each[:7] in request.node.name), "lava-dl")
     if lacking := environment.named(name).lacking():
         pytest.skip(lacking)
 
@@ -93,6 +93,15 @@ def test_spikingjelly_cupy_is_proved_in_every_format(snnbench):
     precisions = [word for precision in ("fp32", *SHORT) for word in ("--precision", precision)]
     results = checked(snnbench, "spikingjelly-cupy", "--neuron", "soft", "--neuron", "hard", *precisions)
     assert set(statuses(results).values()) == {"ok"} and len(results) == 8
+
+
+def test_jaxpike_is_proved_in_its_own_loops(snnbench):
+    attached = '{ reset = "hard", detach_reset = false }'
+    results = checked(snnbench, "jaxpike:*", "--neuron", "soft", "--neuron", attached, "--neuron", "none")
+    proved = {(variant, neuron) for (variant, neuron, _), status in statuses(results).items() if status == "ok"}
+    spelled = {(variant, neuron) for variant in ("jaxpike", "jaxpike:checkpointed") for neuron in ("soft", "hard")}
+    assert proved == spelled | {("jaxpike:parallel", "none")}
+    assert set(statuses(results).values()) == {"ok", "unsupported"}
 
 
 ALONE = """

@@ -151,7 +151,10 @@ def test_all_means_what_is_installed_here_and_a_name_means_that_name(snnbench):
     config = snnbench.config(["all"], grid=SIZES)
     planned = snnbench("plan", "--config", config, "--json")
     assert planned.exit_code == 0
-    assert "left out: lava-dl, spikingjelly-cupy, sinabs-exodus, rockpool-exodus (snnbench adapters says why)" in planned.stderr
+    assert (
+        "left out: jaxpike, lava-dl, spikingjelly-cupy, sinabs-exodus, rockpool-exodus (snnbench adapters says why)"
+        in planned.stderr
+    )
     frameworks = {case["case"]["framework"] for case in json.loads(planned.stdout)["cases"]}
     assert "torch" in frameworks and "lava-dl" not in frameworks
     config = snnbench.config(["lava-dl", "numpy"], ["numpy_network.py:NumpyNetwork"], f'{SIZES}\nneuron = ["none"]')
