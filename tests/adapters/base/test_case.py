@@ -28,7 +28,15 @@ EVERYTHING_ELSE = Case(
     seed=7,
 )
 LATER = {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02, "loss": "membrane", "optimizer": "adam"}
-LATER |= {"dataset": "shd", "samples": 97, "loaders": 2, "pinned": True, "augment": True, "behind": "fused"}
+LATER |= {
+    "network": "mine@0123456789abcdef",
+    "dataset": "shd",
+    "samples": 97,
+    "loaders": 2,
+    "pinned": True,
+    "augment": True,
+    "behind": "fused",
+}
 """Fields that EVERYTHING_ELSE does not have: its id is older."""
 INLINE = {"reset": "hard", "decay": 0.5, "threshold": 2, "surrogate": "atan", "slope": 2.0, "max_spikes": 2}
 IDS = {
@@ -77,7 +85,13 @@ def test_a_field_that_is_added_later_leaves_earlier_ids_as_they_are(case_id, cas
 
 def test_an_axis_that_a_workload_does_not_have_is_absent():
     case = replace(Case("torch", workload="some-network"), **dict.fromkeys(WORKLOAD_AXES))
-    assert case.as_dict().keys() == {each.name for each in fields(Case)} - {*WORKLOAD_AXES, "firing", "loss", "optimizer"}
+    assert case.as_dict().keys() == {each.name for each in fields(Case)} - {
+        *WORKLOAD_AXES,
+        "firing",
+        "loss",
+        "optimizer",
+        "network",
+    }
     assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
     assert sizes(case) == "T=50 B=16"
     assert sizes(Case("torch")) == "N=256 T=50 B=16 L=1"
