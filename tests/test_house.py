@@ -19,7 +19,7 @@ FLOORS = [
     {"records", "worker", "executors"},
     {"report", "environments"},
     {"runner"},
-    {"api", "cli"},
+    {"api", "cli", "testing"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

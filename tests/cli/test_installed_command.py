@@ -32,13 +32,21 @@ SHOWN = {
     "site": (["site", "odd.bundle.jsonl", "--out", "site", "--json"], 0, '"folder"'),
     "init": (["init", "mine.toml"], 0, "mine.toml"),
     "env": (["env", "list"], 0, "lava-dl"),
+    "badge": (["badge", "checked.json", "--out", "badge.json"], 0, "proved 1/2 neurons: badge.json"),
     "data": (["data", "make", "shd", "--samples", "2"], 0, "data/SHD"),
 }
+
+
+CHECKED = {"soft": "ok", "hard": "unsupported"}
 
 
 @pytest.fixture(scope="module")
 def measured(snnbench_module):
     config = snnbench_module.config(["numpy"], ["numpy_network.py:NumpyNetwork"])
+    statuses = [
+        {"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status} for reset, status in CHECKED.items()
+    ]
+    (snnbench_module.folder / "checked.json").write_text(json.dumps(statuses))
     return snnbench_module.installed("run", "--config", config, "--out", "out")
 
 

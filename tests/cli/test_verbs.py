@@ -15,7 +15,7 @@ from snnbench.cli.app import app
 
 NUMPY = "numpy_network.py:NumpyNetwork"
 VERBS = ["env", "run", "plan", "check", "profile", "adapters", "doctor", "report", "merge", "compare", "init"]
-VERBS += ["quick", "bundle", "verify", "site"]
+VERBS += ["quick", "bundle", "verify", "site", "badge"]
 
 
 def document(ended):

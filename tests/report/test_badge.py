@@ -1,0 +1,45 @@
+"""The badge says what is proved, and nothing else."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from snnbench.mistakes import ConfigError
+from snnbench.report.badge import badge_of, badge_svg
+
+
+def checked(*statuses: tuple[str, str]) -> str:
+    cases = [{"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status} for reset, status in statuses]
+    return json.dumps(cases)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "message", "colour"),
+    [
+        ([("soft", "ok"), ("hard", "ok")], "proved 2/2 neurons", "brightgreen"),
+        ([("soft", "ok"), ("hard", "unsupported")], "proved 1/2 neurons", "brightgreen"),
+        ([("soft", "ok"), ("soft", "unsupported")], "proved 0/1 neurons", "lightgrey"),
+        ([("soft", "ok"), ("hard", "check_failed")], "proved 1/2 neurons", "red"),
+        ([("soft", "crash")], "proved 0/1 neurons", "red"),
+    ],
+)
+def test_what_it_says(statuses, message, colour):
+    badge = badge_of(checked(*statuses), "here")
+    assert badge == {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
+    picture = ElementTree.fromstring(badge_svg(badge))
+    assert picture.get("aria-label") == f"snnbench: {message}"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]'])
+def test_what_is_none_is_one_sentence(text):
+    with pytest.raises(ConfigError) as told:
+        badge_of(text, "file.json")
+    assert str(told.value).startswith("file.json: ") and "\n" not in str(told.value)
+
+
+def test_mistakes_of_the_command(snnbench):
+    assert snnbench("badge", "nowhere.json").message == "snnbench: nowhere.json: cannot be read: No such file or directory"
+    (snnbench.folder / "checked.json").write_text(checked(("soft", "ok")))
+    ended = snnbench("badge", "checked.json", "--out", "badge.png")
+    assert (ended.exit_code, ended.message) == (2, "snnbench: --out badge.png: must end with .svg or .json")

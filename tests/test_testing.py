@@ -1,0 +1,92 @@
+"""snnbench.testing: one line in a framework's own tests, run by a pytest of its own; and the Action that does the same."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from support.command_line import COMMAND
+from support.paths import FAULTY, ROOT
+
+SIZES = "neurons=31, time_steps=41, batch=3"
+TESTS = f"""
+from snnbench.testing import equivalence
+
+test_right = equivalence("adapter.py:Right", neuron=["soft", "soft-undecayed"], {SIZES})
+test_wrong = equivalence("adapter.py:Wrong", neuron=["hard"], {SIZES})
+test_no_neuron = equivalence("adapter.py:Right", neuron=["sofd"])
+test_no_axis = equivalence("adapter.py:Right", size=3)
+test_nobody = equivalence("nobody.py:Right")
+"""
+ADAPTER = """
+from dataclasses import replace
+
+from numpy_network import NumpyNetwork, NumpyProgram
+
+
+class Right(NumpyNetwork):
+    name = "right"
+
+    def supports(self, case):
+        return "only the decay before the reset" if case.neuron.reset == "soft-undecayed" else None
+
+
+class Subtracting(NumpyProgram):
+    def __init__(self, case, network):
+        super().__init__(case, network)
+        self.spec = replace(self.spec, reset="soft")
+
+
+class Wrong(NumpyNetwork):
+    name = "wrong"
+    program_class = Subtracting
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """The folder of a framework that tests itself."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "test_equivalence.py").write_text(TESTS)
+    (folder / "adapter.py").write_text(ADAPTER)
+    (folder / "numpy_network.py").write_bytes((FAULTY / "numpy_network.py").read_bytes())
+    return folder
+
+
+def test_each_case_passes_fails_with_the_fault_or_is_skipped_with_the_reason(project):
+    command = [sys.executable, "-m", "pytest", "-rfs", "-p", "no:cacheprovider", "--rootdir", str(project), "test_equivalence.py"]
+    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120)
+    told = ended.stdout
+    assert re.search(r"4 failed, 1 passed, 1 skipped", told), told
+    assert "only the decay before the reset" in told
+    assert "FAILED test_equivalence.py::test_wrong[hard-fp32]" in told and "resets like `soft`, not `hard`" in told
+    assert "--neuron sofd: must be one of" in told and "unexpected keyword argument 'size'" in told
+    assert "there is no file" in told and "Traceback" not in told
+
+
+def test_the_action_proves_and_writes_a_badge(project):
+    """Its commands, as a runner would start them, but for the installation."""
+    text = (ROOT / "action.yml").read_text()
+    assert len(text.splitlines()) == 9
+    action = yaml.safe_load(text)
+    given = {
+        "adapter": "adapter.py:Right",
+        "options": "--neuron soft --neurons 31 --time-steps 41 --batch 3",
+        "badge": "badge.svg",
+    }
+    assert action["inputs"].keys() == given.keys()
+    install, *steps = action["runs"]["steps"]
+    assert install["run"] == 'pip install "$GITHUB_ACTION_PATH"'
+    for step in steps:
+        assert "${{" not in step["run"], "what a user gives must not become a command"
+        values = {name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: given[m[1]], text) for name, text in step["env"].items()}
+        path = os.pathsep.join([str(COMMAND.parent), os.environ["PATH"]])
+        command = ["bash", "-eo", "pipefail", "-c", step["run"]]
+        subprocess.run(
+            command, cwd=project, env={**os.environ, **values, "PATH": path}, check=True, capture_output=True, timeout=120
+        )
+    assert [one["status"] for one in json.loads((project / "snnbench.json").read_text())] == ["ok"]
+    assert "snnbench: proved 1/1 neurons" in (project / "badge.svg").read_text()
