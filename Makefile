@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: quickstart coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
+.PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
 
 setup: $(VENV)/.ready
 
@@ -24,6 +24,10 @@ $(VENV)/.kernels: constraints-kernels.txt $(VENV)/.ready
 
 quickstart: setup
 	$(BIN)/snnbench run --config configs/quickstart.toml
+
+# Two versions of snnTorch and what changed between them: a proof that fails is what this shows.
+history: setup
+	$(BIN)/snnbench run --config configs/history.toml --create || test $$? = 4
 
 # docs/coverage.md's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
 coverage: setup

@@ -13,9 +13,10 @@ from snnbench.report.tables.csv import csv_text
 
 UNTIMED = {"coverage"}
 """Timed just long enough to see that it runs."""
-UNRANKED = {*UNTIMED, "memory", "natives"}
-"""Memory is weighed and not timed; natives are networks that differ."""
 SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/records"))
+HISTORY = {name for name in SETS if name.startswith("history-")}
+UNRANKED = {*UNTIMED, *HISTORY, "memory", "natives"}
+"""Memory is weighed and not timed; natives are networks that differ; a history compares each version with the control alone."""
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -32,7 +32,7 @@ VERBS = {
     "times.",
     "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for "
     "nothing.",
-    "badge": "Write a badge that says how many of the checked neurons are proved, of a framework or an adapter. It is red if a proof",
+    "badge": "Write a badge that says how many of the checked neurons are proved, of a framework or an adapter.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and of those that cannot live beside the others.",
     "data": "Files of events: what data loading is measured on.",

@@ -43,4 +43,5 @@ def _sentence(version: str, package: str, error: BaseException, found: dict[str,
 
 
 def _unfit(version: str, error: BaseException) -> str:
-    return f"{version} cannot be used with what is installed here: {' '.join(str(error).split())}"
+    text = re.sub(r" \(/[^()]*\)$", "", " ".join(str(error).split()))  # where the module lies
+    return f"{version} cannot be used with what is installed here: {text}"

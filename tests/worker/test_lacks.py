@@ -42,7 +42,7 @@ SENTENCES = {
 @pytest.mark.parametrize("code", SENTENCES)
 def test_what_a_version_lacks_is_named(code):
     error = lack(raised(code, Leaky=Leaky), "fractions@0.9.4")
-    assert isinstance(error, Unsupported) and str(error).partition(" (/")[0] == SENTENCES[code]
+    assert isinstance(error, Unsupported) and str(error) == SENTENCES[code]
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "raise ValueError('no')", "Leaky()", "raise MemoryError"])

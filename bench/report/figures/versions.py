@@ -6,7 +6,6 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from ...records.rows import grouped
-from ..coverage import reason_of
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of, short
@@ -65,10 +64,10 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     known = [value for point in points for value in (point["against"], point["low"], point["high"]) if value is not None]
     domain = [0.95 * min([1.0, *known]), 1.05 * max([1.0, *known])]
     title = f"step, times that of {control.variant}" if known and control else "the step was not timed"
-    reasons = grouped(
-        [pair for pair in zip(same, labels, strict=True) if reason_of(pair[0].row)], lambda pair: reason_of(pair[0].row)
-    )
-    notes = [f"{', '.join(label for _, label in pairs)}: {reason}" for reason, pairs in reasons.items()]
+    told = [pair for pair in zip(same, labels, strict=True) if pair[0].row.reason]
+    reasons = grouped(told, lambda pair: _reason(pair[0]))
+    notes = [in_short([(point["word"], point["version"]) for point in reversed(points)])]
+    notes += [f"{', '.join(label for _, label in pairs)}: {reason}" for reason, pairs in reasons.items()]
     name = same[0].row.first.adapter["name"]
     drawn: dict[str, Any] = {
         "labels": labels,
@@ -78,6 +77,33 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
         "limit": [{"against": 1}] if known else [],
     }
     return panel_of(table, where, same, {}, points, f"{name}{_spelled(same[0])}", notes=notes, **drawn)
+
+
+def _reason(entry: Entry) -> str:
+    """Why a version has no figures; its own number is left out, for many lack the same."""
+    name = entry.row.first.adapter["name"]
+    return (entry.row.reason or "").replace(f"{name} {_version(entry)}", name)
+
+
+def in_short(words: list[tuple[str, str]]) -> str:
+    """What became of versions, the oldest first, in one line.
+
+    >>> in_short([("rejected", "0.6.4"), ("rejected", "0.7.0"), ("proved", "0.8.1"), ("proved", "1.0.0")])
+    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
+    """
+    spans: list[tuple[str, list[str]]] = []
+    for word, version in words:
+        if spans and spans[-1][0] == word:
+            spans[-1][1].append(version)
+        else:
+            spans.append((word, [version]))
+    if len(spans) == 1:
+        return f"{spans[0][0]} in all of them"
+    texts = []
+    for number, (word, same) in enumerate(spans):
+        between = f"in {'–'.join(dict.fromkeys((same[0], same[-1])))}"
+        texts.append(f"{word} " + (f"≤ {same[-1]}" if number == 0 else f"≥ {same[0]}" if number == len(spans) - 1 else between))
+    return ", ".join(texts)
 
 
 def _spelled(entry: Entry) -> str:

@@ -1,7 +1,10 @@
 """The figure of versions: the newest first, what became of each, and its ratio to the plain loop beside it."""
 
 import pytest
+from support.paths import ROOT
 from support.synthetic import blocks, figure, table_of, unmeasured
+
+from snnbench.report.files import read_results
 
 
 def versioned(version: str, **how):
@@ -33,7 +36,11 @@ def test_every_version_has_its_line_with_the_proof_and_the_ratio_to_the_loop():
     ]
     assert [one[2] for one in told] == [pytest.approx(2, rel=0.02), pytest.approx(1.5, rel=0.02), None, None]
     assert panel.names["across"] == "step, times that of torch" and panel.names["timed"]
-    assert panel.notes == ["0.7.0: why snntorch@0.7.0 is check_failed", "0.3.0: why snntorch@0.3.0 is unsupported"]
+    assert panel.notes == [
+        "unsupported ≤ 0.3.0, rejected in 0.7.0, proved ≥ 0.9.4",
+        "0.7.0: why snntorch@0.7.0 is check_failed",
+        "0.3.0: why snntorch@0.3.0 is unsupported",
+    ]
     assert all(point["low"] <= point["against"] <= point["high"] for point in panel.points[:2])
 
 
@@ -59,3 +66,11 @@ def test_the_page_of_several_folders_has_a_row_for_each_version():
     table = table_of(records)
     assert len(table.entries) == 10
     assert [len(panel.points) for panel in figure(table, "versions").panels] == [5, 5]
+
+
+def test_snntorch_s_hard_reset_was_another_neuron_up_to_0_7():
+    """A spike took the input of the next step with it."""
+    table = read_results([ROOT / "results" / "history-snntorch"]).table
+    told = {panel.where["neuron"]: panel.notes[0] for panel in figure(table, "versions").panels}
+    assert told["neuron hard"] == "rejected ≤ 0.7.0, proved ≥ 0.8.1"
+    assert told["neuron soft"] == "unsupported ≤ 0.4.11, proved ≥ 0.5.3"
