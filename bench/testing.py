@@ -17,8 +17,8 @@ from snnbench.adapters.base.case import Case
 
 from .experiment.values import parse_duration
 from .mistakes import ConfigError
-from .run.check import checker, plan_check, points_to_check
-from .run.planning import PlannedCase
+from .runner.check import checker, plan_check, points_to_check
+from .runner.planning import PlannedCase
 
 
 def equivalence(

@@ -5,6 +5,7 @@ The tables `[versions.NAME]` of environments.toml say which frameworks have vers
 
 import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, ValidationError, field_validator
 
 from ..mistakes import ConfigError, nearest, shown
-from .environment import MARKER, Environment, named
+from .environment import MARKER, Environment, known, named
 from .recipes import FILE, VERSIONS, Recipe, Step, Table, environments_folder, message, read_tables
 
 
@@ -88,7 +89,7 @@ def version_environment(text: str) -> Environment:
         recipe = frameworks[name].recipe(name, version)
     except ValidationError as error:
         raise ConfigError(f"{FILE}: {message(f'{VERSIONS}.{name}', error, Versions)}") from None
-    return Environment(text, recipe, environments_folder() / text, beneath=own_packages())
+    return Environment(text, recipe, environments_folder() / text, beneath=_beneath(name, frameworks[name].control))
 
 
 def environment_named(text: str) -> Environment:
@@ -110,6 +111,16 @@ def controls_of(frameworks: Iterable[str]) -> list[str]:
     names = dict.fromkeys(text.partition("@")[0] for text in versions_among(texts))
     controls = dict.fromkeys(tables[name].control for name in names if name in tables)
     return [control for control in controls if not named & {control, "all"}]
+
+
+def _beneath(name: str, control: str) -> tuple[str, ...]:
+    """Folders with what a framework rests on: our own, unless the library of its control is not there, and an environment that
+    serves the framework is made."""
+    if find_spec(control) is None:
+        for environment in known().values():
+            if name in environment.recipe.adapters and environment.state()[0] == "ready":
+                return (str(environment.site_packages),)
+    return own_packages()
 
 
 def own_packages() -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def _sentence(version: str, package: str, error: BaseException, found: dict[str,
     module, owner, name = found.get("module", package), found.get("owner"), found.get("name", "")
     if isinstance(error, TypeError):
         return f"{version}: {owner} takes no {name}"
-    if module.partition(".")[0] == package:
+    if module.startswith(package):  # jaxlib is JAX's
         place = owner or (module.rpartition(".")[2] if isinstance(error, AttributeError) and module != package else "")
         return f"{version} has no {'.'.join(filter(None, (place, name))) or module}"
     if isinstance(error, ModuleNotFoundError):

@@ -11,6 +11,8 @@ from support.paths import FAULTY
 import snnbench as package
 from snnbench.adapters.base.case import Case
 from snnbench.environments import versions
+from snnbench.environments.environment import Environment
+from snnbench.environments.recipes import Recipe, Step
 from snnbench.environments.versions import controls_of, version_environment, versions_among
 from snnbench.mistakes import ConfigError
 
@@ -164,6 +166,20 @@ def test_a_recipe_replaces_one_pin_and_knows_exceptions():
     assert (first.name, norse.install, norse.build) == ("first", ("norse==1.0.0",), True)
     with pytest.raises(ConfigError, match="has no versions"):
         version_environment("nobody@1.0")
+
+
+def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_no_torch(monkeypatch, tmp_path):
+    """As of a snnbench that is installed as a tool, by itself."""
+    own = version_environment("snntorch@0.9.4").beneath
+    assert own == versions.own_packages() and all(Path(folder).is_dir() for folder in own)
+    recipe = Recipe(adapters=("snntorch", "torch"), description="", steps=(Step(name="all", install=("torch==2.13.0",)),))
+    standard = Environment("standard", recipe, tmp_path / "standard")
+    monkeypatch.setattr(versions, "known", lambda: {"standard": standard})
+    monkeypatch.setattr(versions, "find_spec", lambda name: None)
+    assert version_environment("snntorch@0.9.4").beneath == own, "it is not made"
+    monkeypatch.setattr(Environment, "state", lambda self: ("ready", None))
+    assert version_environment("snntorch@0.9.4").beneath == (str(standard.site_packages),)
+    assert version_environment("norse@1.0.0").beneath == own
 
 
 def test_controls_are_those_that_nobody_named():
