@@ -52,7 +52,10 @@ if os.getppid() != {parent}:
 """
 PIP, UV = "runpy.run_path({runner!r}, run_name='__main__')", "os.execv({runner!r}, ['uv', *sys.argv[1:]])"
 
-NOT_FOR_PIP = ("PYTHONPATH", "PYTHONHOME", "PIP_PREFIX", "PIP_PYTHON", "PIP_ROOT", "PIP_TARGET", "PIP_USER")
+NOT_FOR_PIP = (
+    *("PYTHONPATH", "PYTHONHOME", "PIP_PREFIX", "PIP_PYTHON", "PIP_ROOT", "PIP_TARGET", "PIP_USER"),
+    *("UV_PYTHON", "UV_SYSTEM_PYTHON"),
+)
 """The user's variables that would have pip install elsewhere. All others, like PIP_INDEX_URL, hold."""
 
 
