@@ -1,7 +1,6 @@
 """Batch normalisation and the neuron in plain eager calls, without torch's dispatcher; `lif.autograd` says when and why."""
 
 import torch
-from torch import Tensor
 
 from ..lif.operator import NeuronOptions, only_needed
 from .operator import batch_norm_lif_backward_op, run_normalised, run_normalised_backward
@@ -9,15 +8,18 @@ from .operator import batch_norm_lif_backward_op, run_normalised, run_normalised
 
 class NormalisedNeuron(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, currents, state, weight, bias, epsilon: float, options: NeuronOptions) -> tuple[Tensor | None, ...]:
-        """Spikes, final state, trace, mean and biased variance."""
-        spikes, final_state, trace, checkpoints, mean, variance = run_normalised(options, currents, state, weight, bias, epsilon)
+    def forward(ctx, currents, state, weight, bias, epsilon: float, options: NeuronOptions, group=None):
+        """Spikes, final state, trace, mean, biased variance, and how many numbers of a channel these are of: those of all ranks
+        of `group`, if there is one."""
+        found = run_normalised(options, currents, state, weight, bias, epsilon, group)
+        spikes, final_state, trace, checkpoints, mean, variance, count = found
         if options.checkpoints:
             ctx.save_for_backward(currents, weight, bias, mean, variance, checkpoints)
             ctx.set_materialize_grads(False)
             ctx.options, ctx.epsilon = options, epsilon
+            ctx.shared = None if group is None else (count, group)
         ctx.mark_non_differentiable(mean, variance, *([] if spikes.is_floating_point() else [spikes]))
-        return spikes, final_state, trace, mean, variance
+        return spikes, final_state, trace, mean, variance, count
 
     @staticmethod
     def backward(ctx, grad_spikes, grad_final, grad_trace, *_):
@@ -26,5 +28,5 @@ class NormalisedNeuron(torch.autograd.Function):
         if torch.is_grad_enabled():  # with create_graph=True: the operator refuses a second derivative in words
             gradients = batch_norm_lif_backward_op(*arguments, *ctx.options.arguments())
         else:
-            gradients = run_normalised_backward(ctx.options, *arguments)
-        return *only_needed(gradients, needed), None, None
+            gradients = run_normalised_backward(ctx.options, *arguments, ctx.shared)
+        return *only_needed(gradients, needed), None, None, None

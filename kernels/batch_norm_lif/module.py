@@ -1,6 +1,6 @@
 """Batch normalisation and the neuron as a module for any torch model."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,6 +13,9 @@ from .autograd import NormalisedNeuron
 from .operator import batch_norm_lif_op
 from .statistics import scale_and_shift
 
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
 
 class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
     """Batch normalisation and the neuron: currents (T, B, C, …) → spikes (T, B, C, …).
@@ -22,6 +25,11 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
     arguments are those of `nn.BatchNorm`, `channel_dim` is the dim C of the currents, and the others are those of `LIF`.
     Raises ValueError if the currents do not have `num_features` channels, or one value for each channel in training, and the
     errors of `lif`.
+
+    With a `process_group` of torch.distributed, statistics are those of the parts of all its ranks, which may be of any sizes, an
+    empty one among them: one all_gather in forward and one all_reduce in backward, so that all ranks make their calls together.
+    Gradients by the currents are then those of the whole; those by `weight` and `bias` are of the rank's own part, to be summed
+    with all others, as DistributedDataParallel does. No compiler sees such a layer.
 
     Example:
 
@@ -44,16 +52,19 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         return_state: bool = False,
         trace: bool = False,
         backend: str | None = None,
+        process_group: "ProcessGroup | None" = None,
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats)
         self.spec, self.channel_dim, self.return_state = spec or NeuronSpec(), channel_dim, return_state
+        self.process_group = process_group
         self.options: dict[str, Any] = {"spikes_dtype": spikes_dtype, "trace": trace, "backend": backend}
 
     def forward(self, currents: Tensor, state: Tensor | None = None) -> Tensor | LIFOutput:
         if currents.shape[self.channel_dim] != self.num_features:
             shape, wanted = tuple(currents.shape), f"{self.num_features} channels in dim {self.channel_dim}"
             raise ValueError(f"currents {shape} need {wanted}")
-        if currents.numel() and (self.training or self.running_mean is None):
+        given = currents.numel() > 0 or self.process_group is not None  # the others wait for an empty part too
+        if given and (self.training or self.running_mean is None):
             out = self._normalised_by_the_batch(currents, state)
         else:
             scale, shift = self.weight, self.bias
@@ -63,18 +74,22 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         return out if self.return_state or self.options["trace"] else out.spikes
 
     def _normalised_by_the_batch(self, currents: Tensor, state: Tensor | None) -> LIFOutput:
-        if currents.numel() == self.num_features:
+        if currents.numel() == self.num_features and self.process_group is None:
             raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
         tensors = (currents, state, self.weight, self.bias)
         request = request_of(tensors, self.spec, self.channel_dim, **self.options)
         if suffices(tensors):
             options = cached_options(request)
-            spikes, final_state, trace, mean, variance = NormalisedNeuron.apply(*tensors, self.eps, options)
+            found = NormalisedNeuron.apply(*tensors, self.eps, options, self.process_group)
+            spikes, final_state, trace, mean, variance, count = found
+        elif self.process_group is not None:
+            raise RuntimeError("BatchNormLIF with a process group runs in plain eager calls: no compiler, transform or mode")
         else:
             options = options_of(*request)
             spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
+            count = currents.numel() // self.num_features
         if self.training and self.track_running_stats:
-            self.update_statistics(mean.detach(), variance.detach(), currents.numel() // self.num_features)
+            self.update_statistics(mean.detach(), variance.detach(), count)
         if options.spikes != "bits":
             mark(spikes, self.spec.max_spikes)
         return LIFOutput(spikes, final_state, trace if options.trace else None)
@@ -85,7 +100,7 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         self.num_batches_tracked.add_(1)
         rate = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
-        self.running_var.lerp_((variance * (count / (count - 1))).to(self.running_var.dtype), rate)
+        self.running_var.lerp_((variance * (count / max(count - 1, 1))).to(self.running_var.dtype), rate)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.spec.label()}"

@@ -29,7 +29,7 @@ from ..lif.operator import (
     state_dtype,
 )
 from ..register import register, register_backward
-from . import compiled, statistics
+from . import compiled, ranks, statistics
 
 
 def by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
@@ -38,18 +38,30 @@ def by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
 
 
 def run_normalised(
-    options: NeuronOptions, currents: Tensor, state: Tensor | None, weight: Tensor | None, bias: Tensor | None, epsilon: float
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor]:
-    """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …)."""
-    module = by_channel(currents, options.channel_dim)
-    mean, variance = module.statistics(currents, options.channel_dim)
+    options: NeuronOptions,
+    currents: Tensor,
+    state: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    epsilon: float,
+    group: "ranks.Group | None" = None,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor, int]:
+    """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …), and how many
+    numbers of a channel these are of: with a `group` those of all its ranks."""
+    module, count = by_channel(currents, options.channel_dim), currents.numel() // max(1, currents.shape[options.channel_dim])
+    if group is not None and not count:
+        mean, variance = currents.new_zeros(2, currents.shape[options.channel_dim], dtype=state_dtype(currents.dtype))
+    else:
+        mean, variance = module.statistics(currents, options.channel_dim)
+    if group is not None:
+        mean, variance, count = ranks.merged(mean, variance, count, group)
     scale, shift, _ = module.rows(currents, options.channel_dim, mean, variance, weight, bias, epsilon)
-    return *run_forward(options, currents, state, scale, shift), mean, variance
+    return *run_forward(options, currents, state, scale, shift), mean, variance, count
 
 
 def _forward(currents, state, weight, bias, epsilon, *encoded):
     """As `run_normalised`; trace and checkpoints are empty unless requested."""
-    return or_empty(run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon), currents)
+    return or_empty(run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon)[:-1], currents)
 
 
 def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
@@ -71,8 +83,10 @@ def run_normalised_backward(
     grad_final: Tensor | None,
     epsilon: float,
     needed: bool,
+    shared: "tuple[int, ranks.Group] | None" = None,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,)."""
+    """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,). `shared`: of how many numbers of a
+    channel the statistics are, and whose."""
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
     module = by_channel(currents, channel_dim)
     scale, shift, center = module.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
@@ -92,8 +106,8 @@ def run_normalised_backward(
         sum_by_current=sum_by_current,
     )
     run(kernel, first_scan)
-    sums = (sum_error, sum_by_current)
-    found = module.gradients(currents, channel_dim, *sums, variance, weight, epsilon, needed)
+    given = (currents, channel_dim, sum_error, sum_by_current, variance, weight, epsilon, needed)
+    found = module.gradients(*given) if shared is None else ranks.gradients(*given, *shared)
     grad_weight, grad_bias, mix_current, mix_constant = found
     if needed:
         second_scan = replace(

@@ -68,7 +68,8 @@ class ConvLIF(torch.nn.Module):
         tensors = (x, *self.parameters())
         plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors) and not torch.is_autocast_enabled("cpu")
         images = x.dim() == 5 and x.numel() > 0 and suffices(tensors)
-        normed = self.norm is None or (self.norm.training and self.conv.bias is None and x.shape[:2].numel() > 1)
+        norm, steps = self.norm, x.shape[:2].numel()
+        normed = norm is None or (norm.training and norm.process_group is None and self.conv.bias is None and steps > 1)
         return plain and images and normed
 
     def _together(self, x: Tensor) -> Tensor:
