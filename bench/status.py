@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from snnbench.adapters.base.case import PHASES
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
+from snnbench.adapters.base.ranks.lost import RankAbsent, RankDied
 
 from .texts import cut
 
@@ -38,7 +39,8 @@ def declared(error: BaseException) -> str | None:
     """The status that an exception of the adapters' contract stands for."""
     if isinstance(error, BuildFailed):
         return memory_status(str(error)) or "build_error"
-    return "unsupported" if isinstance(error, Unsupported) else None
+    kinds = {Unsupported: "unsupported", RankDied: "crash", RankAbsent: "timeout"}
+    return next((status for kind, status in kinds.items() if isinstance(error, kind)), None)
 
 
 def status_of(error: BaseException, otherwise: str, device: str) -> tuple[str, str]:

@@ -34,6 +34,9 @@ WORKLOAD_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm
 NETWORK_FIELDS = ("neuron", "input", "input_grad")
 """Fields that every network has, and that are None where a case delivers data."""
 
+PARALLEL = ("data", "time")
+"""What is dealt out to the ranks of a case: the items of its batch, or its time steps."""
+
 ABSENT: Any = None
 """In a field that the case's workload does not have."""
 
@@ -43,6 +46,7 @@ SIZES |= {"samples": "S"}
 
 USUAL = {"input": "spikes", "firing": None, "norm": True, "bias": True, "input_grad": True, "seed": 0}
 USUAL |= {"loss": None, "optimizer": None, "dataset": None, "loaders": 0, "pinned": False, "augment": False, "behind": NO_NETWORK}
+USUAL |= {"parallel": None, "ranks": None}
 """Fields that a case's name leaves out, each with the value that most cases have."""
 
 
@@ -74,6 +78,9 @@ class Case:
 
     A case of the workload `network` has in `network` the name of a network that its config brings, and a hash of all that this
     is: `braille@9f1c0a37d2b84e65`.
+
+    A case of several `ranks` is computed by so many processes (of JAX: devices) together, each with a part of the batch
+    (`parallel` is `data`) or of the time steps (`time`). Sizes are those of the whole. One rank is no rank: both are None.
 
     `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
     not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
@@ -107,6 +114,8 @@ class Case:
     augment: bool = ABSENT
     behind: str = ABSENT
     network: str = ABSENT
+    parallel: str = ABSENT
+    ranks: int = ABSENT
 
     @property
     def framework_variant(self) -> str:

@@ -48,6 +48,8 @@ class JaxAdapter(Adapter):
         recurrent = any(network.node(name).options["recurrent"] for name in network.neurons)
         if reason is None and recurrent and type(self).step is JaxAdapter.step:
             return f"{self.name} is not offered here with a recurrent linear inside the time loop"
+        if reason is None and case.ranks:
+            return f"{self.name} is offered on one device"
         return reason
 
     def prepare(self, case: Case, threads: int) -> None:

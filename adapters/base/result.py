@@ -9,6 +9,7 @@ import numpy as np
 
 from .cuda_queue import CudaQueue
 from .network import INPUT
+from .ranks.parts import Gathered
 from .rolling import rolled
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,13 +81,16 @@ def _copied(value: Any) -> Any:
     return None if value is None else _array(value)
 
 
-def _array(value: Any) -> Array:
+def _array(value: Any) -> Array | None:
     kind, torch, jax = type(value), sys.modules.get("torch"), sys.modules.get("jax._src.array")
     if kind is np.ndarray and not value.dtype.hasobject:
         return np.array(value, np.float32)
     if torch and kind in (torch.Tensor, torch.nn.Parameter) and torch.Tensor.device.__get__(value).type in ("cpu", "cuda"):
         copy: Array = torch.Tensor.to(torch.Tensor.detach(value), "cpu", torch.float32, copy=True).numpy()
         return copy
+    if kind is Gathered:  # each part of it was there before the call came back
+        gathered: Array | None = value.read()
+        return gathered
     if jax and kind is jax.ArrayImpl:
         return np.array(value, np.float32)
     raise TypeError(

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .ranks.parts import Spread
+
 
 def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """How far an array of that shape is rolled along each axis: the digits of `turn`, whose bases are the sizes of the axes.
@@ -24,12 +26,15 @@ def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
     """`given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. Written over `buffer`, which is like
     `given`, and nothing beside it, so that caches hold the arrays of a timed call. JAX hands out a new array in the old one's
-    memory. Raises TypeError for any other array.
+    memory, and what ranks have in parts is changed there. Raises TypeError for any other array.
 
     >>> rolled(np.arange(5), 2)
     array([3, 4, 0, 1, 2])
     """
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if isinstance(given, Spread):
+        moved = rolled(given.array, turn)
+        return given.again(moved) if buffer is None else buffer.changed(moved)
     by = shifts(turn, tuple(given.shape))
     if jax and isinstance(given, jax.Array):
         return _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by).block_until_ready()

@@ -130,7 +130,22 @@ class TorchAdapter(Adapter):
             return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
-        return None
+        return self._refuses_ranks(case) if case.ranks else None
+
+    def _refuses_ranks(self, case: Case) -> str | None:
+        """Why the ranks of a case cannot compute it together."""
+        shared, count = ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
+        if case.device != "cpu":
+            return "several ranks are offered on CPUs: on GPUs they were never tried"
+        if case.mode != "eager":
+            return f"several ranks are offered in mode eager, not in {case.mode}"
+        if case.native:
+            return "a native neuron is measured by one rank"
+        if type(self).program is not TorchAdapter.program:
+            return f"{self.name} has a program of its own, which ranks cannot share"
+        if count < case.ranks:
+            return f"{case.ranks} ranks cannot share {shared} of {count}"
+        return "time steps are not shared yet" if case.parallel == "time" else None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
         """Why a construction cannot spell the network, whatever its neuron."""

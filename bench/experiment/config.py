@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
+from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PARALLEL, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Loss = str
     OptimizerName = str
     Dataset = str
+    Parallel = str
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
@@ -39,6 +40,7 @@ else:  # a type checker cannot read a Literal that is computed
     Loss = Literal[PLAIN["loss"], *LOSSES]
     OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
     Dataset = Literal[tuple(FRAMED)]
+    Parallel = Literal[PARALLEL]
 
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
@@ -46,6 +48,7 @@ Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)
 Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
 Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
 Behind = Annotated[str, Field(pattern=UNVERSIONED)]
+Ranks = Annotated[int, Field(strict=True, gt=0, le=1024)]
 Flag = Annotated[bool, Field(strict=True)]
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
@@ -93,6 +96,8 @@ class Grid(_Table):
     behind: list[Behind] = Field(
         [NO_NETWORK], min_length=1, description="the framework whose network trains on the batches, or none"
     )
+    parallel: list[Parallel] = Field(["data"], min_length=1, description="what ranks share: items of the batch, or time steps")
+    ranks: list[Ranks] = Field([1], min_length=1, description="processes (of JAX: devices) that compute a case together")
 
 
 def _with_step(phases: list[str]) -> list[str]:
@@ -257,6 +262,8 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
 
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
         raise refused("firing", f"input = {shown(grid.input)}")
+    if set(grid.ranks) == {1} and "parallel" in grid.model_fields_set:
+        raise refused("parallel", "one rank (grid.ranks)")
     for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
         raise refused(axis, ", ".join(grid.workload))
 

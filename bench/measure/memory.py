@@ -163,7 +163,7 @@ def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given
     untimed part of the phase leaves behind (the graph that backward needs) counts. What stays between calls does not: with the
     bytes of `Kept` it is all that is in use. Short calls are weighed three times and the most counts: pages that happened to be
     there already are not seen."""
-    with freed_memory_returned() as fill_gaps:
+    with getattr(probe, "returned", freed_memory_returned)() as fill_gaps:
         program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
         argument_bytes = program.argument_bytes() + given
         seen: list[dict[str, Any]] = []

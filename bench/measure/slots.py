@@ -53,7 +53,7 @@ class Calls:
         chosen = np.unique(np.linspace(0, len(self.wall) - 1, min(len(self.wall), MOST_SAMPLES)).astype(int))
         seconds = {"wall": middle, "low": low, "high": high}
         seconds |= {"enqueue": np.median(self.enqueue), "device": np.median(self.device)}
-        unknown = {"device": None} if device_clock == "events" else {}
+        unknown = {"device": None} if device_clock in ("events", "ranks") else {}
         return {
             "began": round(self.began[0], 6),
             "calls": len(self.wall),

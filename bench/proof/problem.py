@@ -100,7 +100,7 @@ def places(network: Network) -> dict[str, str]:
 
 def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
-    beside = ("framework", "construction", "mode", "device", "input_grad")
+    beside = ("framework", "construction", "mode", "device", "input_grad", "parallel", "ranks")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
     values |= {"neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(), "numbers": NUMBERS}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

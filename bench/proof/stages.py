@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.case import ABSENT, Case
 from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 
@@ -22,11 +22,12 @@ from .judge import Call, Verdict, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
+from .ranks import against_one_rank
 from .steps import judge_steps
 from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
-OWN_SIZE, TIME_AXIS, TRAINING = "own size", "time axis", "training"
+OWN_SIZE, TIME_AXIS, TRAINING, ONE_RANK = "own size", "time axis", "training", "against one rank"
 """With these the names of stages begin and end."""
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
@@ -102,6 +103,10 @@ def prove(
                 problem, _ = excited(program, problem)
             if name.endswith(TIME_AXIS):
                 verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
+            elif name.endswith(ONE_RANK):
+                alone = adapter.program(replace(stage_case, parallel=ABSENT, ranks=ABSENT), network)
+                alone.load(problem.parameters)
+                verdict = against_one_rank(program, alone, problem, limits, case)
             elif name.endswith(TRAINING):
                 verdict = judge_steps(program, problem, limits)
             elif case.native:
@@ -135,6 +140,8 @@ def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Itera
         yield small(f"{case.precision}, gradients", "spikes", input_grad=True)
         yield own
         return
+    if case.ranks:
+        yield small(f"fp32, {ONE_RANK}", "spikes", precision="fp32", input_grad=True)
     for spec in () if is_chain(own[2]) else own[2].specs:
         layer = one_layer(replace(case, neuron=spec))
         yield "one layer, fp32, spikes", layer, workload_of(layer).network(layer)

@@ -257,5 +257,5 @@ def _place(row: Row) -> tuple[Any, ...]:
     names = (*WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
     known = PRECISIONS.index(precision) if precision in PRECISIONS else len(PRECISIONS)
     network = (case.device, case.workload, known, precision, case.neuron_label, *(getattr(case, name) for name in names))
-    network += (case.firing or SPIKE_SHARE, case.network or "")
+    network += (case.firing or SPIKE_SHARE, case.network or "", case.parallel or "", case.ranks or 1)
     return machine_of(row.first), network, row.standing.place if row.standing else 10**6, case.framework_variant

@@ -47,6 +47,8 @@ AXES = {
     "behind": Axis("behind", lambda value: f"{value} behind"),
     "loss": Axis("loss", lambda value: f"loss {value}" if value else "a given gradient"),
     "optimizer": Axis("optimizer", lambda value: value or "plain descent"),
+    "parallel": Axis("parallel", lambda value: f"{value} parallel"),
+    "ranks": Axis("ranks", lambda value: f"{value} ranks", unit="count"),
     "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),
 }
 """Fields of a case, in the order in which they are named; any other field goes by its own name."""

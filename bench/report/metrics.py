@@ -200,14 +200,14 @@ def _verdict(entry: Entry) -> str:
     return (passed if row.proved else "rejected") if row.first.proof else ""
 
 
-LATER, LATEST = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer")
+LATER, LATEST, OF_RANKS = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer"), ("parallel", "ranks")
 """Fields of a case whose columns stand last."""
 NEURON = [field.name for field in fields(NeuronSpec)]
 EVERY_NEURON = NEURON.index("max_spikes") + 1
 """So many of its fields every neuron has: they stand at the front, others behind what came before them."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK))),
+    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK, *OF_RANKS))),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
     Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
     Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
@@ -298,5 +298,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("git_commit", lambda row: row.first.git_commit),
     _case_metric(NETWORK),
     *WORK,
+    *map(_case_metric, OF_RANKS),
 )
 """In the order of results.csv, which people's scripts read."""

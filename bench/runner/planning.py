@@ -60,7 +60,7 @@ class PlannedCase:
         phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
         judged_by: dict[str, Any] = {"recordings" if case.workload == DATA else "free_run": material}
         version = self.adapter.name if "@" in self.adapter.name else None
-        judged_by |= {"version": version, "cache": cache}
+        judged_by |= {"version": version, "cache": cache, "timeout": how.timeout}
         return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from snnbench.adapters.base.case import DATA, Case
-from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
+from snnbench.adapters.base.ranks.lost import ACROSS
 
 from ..measure.phases import Draw, Phases
 from ..proof.free_run import FreeRun, free_run, read_free_run
@@ -86,7 +87,7 @@ class RemoteAdapter(Adapter):
 
 def _error(kind: str, text: str) -> Exception:
     """An exception of the adapters' contract, or one of that name that is nothing else."""
-    known = {of.__name__: of for of in (Unsupported, BuildFailed, OtherNetwork)}
+    known = {of.__name__: of for of in ACROSS}
     return known.get(kind, type(kind, (Exception,), {}))(text)
 
 
@@ -126,7 +127,11 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     told, phase, fixed = order["recheck"], order["phase"], RemoteAdapter(link).fixed_point(case)
-    answer, draw = _handed_over(link, told), Draw(*order["draw"])
+    try:
+        answer, draw = _handed_over(link, told), Draw(*order["draw"])
+    except OtherNetwork as error:
+        refused = {"status": "check_failed", "reason": f"last timed call: {error}"}
+        return [{"part": "recheck", "status": "ok"}, {"part": phase, **refused}]
     of_any = replace(case, framework="any", construction="default", mode="eager")
     problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
     limits = limits_of(case, problem.network, fixed)

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..measure.slots import Sampler, warnings_of
 from ..workloads import workload_of
 from .channel import Channel
 from .parts import Parts
+from .ranked import shared_by_ranks
 from .serving import Serving
 from .task import Task
 from .usage import cpu_seconds
@@ -27,14 +29,18 @@ class Measured(Parts):
         self.serving = Serving(self.channel, self.arrays, task.reference, task.version)
         self.network = workload_of(task.case).network(task.case)
         self.first_block = task.block == 0
+        self.memory_bytes, self.closing = int(job["memory_bytes"]), ExitStack()
 
     def _import(self) -> Adapter:
         """Keep to the task's cores, and import the adapter with its framework."""
-        self.threads = len(use_cores(self.task.threads))
+        cores = use_cores(self.task.threads)
+        self.threads = len(cores)
         with self._part("import", "import_error"):
             adapter = registry.load(self.task.reference)
             for name in adapter.requires:
                 importlib.import_module(name)
+            if self.case.ranks:
+                adapter = self.closing.enter_context(shared_by_ranks(adapter, self.task, cores, self.memory_bytes))
         self._refuse_attempts("import_error")
         return adapter
 
@@ -49,12 +55,13 @@ class Measured(Parts):
             return {"failed": status}
 
     def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
-        cpu, calls = cpu_seconds(), sampler.slot(self.channel.has_order)
+        used = getattr(sampler.program, "cpu_seconds", cpu_seconds)
+        cpu, calls = used(), sampler.slot(self.channel.has_order)
         slot = calls.summary(clock := sampler.program.device_clock)
         seen.append(slot)
         if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
-        return {"slot": slot, "cpu": cpu_seconds() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
+        return {"slot": slot, "cpu": used() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
         """Calls in a row, for the clock of the harness."""

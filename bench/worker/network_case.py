@@ -42,7 +42,7 @@ class Worker(Measured):
 
     def run(self) -> None:
         """Weigh and be proved (in the first block), then time what the channel orders."""
-        with suppress(Ended):
+        with self.closing, suppress(Ended):
             adapter = self._import()
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)
@@ -66,7 +66,7 @@ class Worker(Measured):
 
     def run_proof(self) -> None:
         """Be proved, and no more."""
-        with suppress(Ended):
+        with self.closing, suppress(Ended):
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
@@ -138,7 +138,7 @@ class Worker(Measured):
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
             return
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        given, handed_out = (size * count for count in border_sizes(self.case, self.network))
+        given, handed_out = (size * count // (self.case.ranks or 1) for count in border_sizes(self.case, self.network))
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
             arguments = given + (0 if name in ("forward", "inference") else handed_out)

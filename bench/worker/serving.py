@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.complete import whole
-from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, FixedPoint, Program
+from snnbench.adapters.base.ranks.lost import ACROSS
 from snnbench.adapters.base.result import BY_HARNESS, Answer
 
 from ..texts import cut
@@ -81,7 +82,7 @@ class Serving:
         """Kind and text of an error, for the judge."""
         error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
-        contract = (kind for kind in (Unsupported, BuildFailed, OtherNetwork) if isinstance(error, kind))
+        contract = (kind for kind in ACROSS if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:

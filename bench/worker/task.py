@@ -14,7 +14,8 @@ class Task:
     """One case in one block, to prove and to measure. `reference` names its adapter.
 
     `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed. `version` is
-    `NAME@VERSION` where a version of the framework was asked for: what that lacks is no failure.
+    `NAME@VERSION` where a version of the framework was asked for: what that lacks is no failure. `timeout`: seconds that
+    it has for all that it computes.
     `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none. A case that delivers
     data has `recordings` in its place, the folder that holds them, and `cache`, a folder of its own that outlives its worker.
     """
@@ -25,6 +26,7 @@ class Task:
     threads: int
     phases: tuple[str, ...]
     timed: bool
+    timeout: float = 600.0
     free_run: Path = Path()
     recordings: Path = Path()
     cache: Path = Path()

@@ -7,6 +7,7 @@ from ..data.datasets import CHANNELS
 from .workload import workload
 
 NOTHING = {**dict.fromkeys(NETWORK_FIELDS), "firing": None, "loss": None, "optimizer": None, "precision": "fp32"}
+NOTHING |= {"parallel": None, "ranks": None}
 
 
 @workload(DATA, axes=DATA_AXES, small={"time_steps": 37, "batch": 3}, fixed=NOTHING)

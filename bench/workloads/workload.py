@@ -38,6 +38,8 @@ class Workload:
         values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {**self.fixed}
         if case.input != "spikes" or case.firing == SPIKE_SHARE:
             values["firing"] = None
+        if case.ranks == 1:
+            values |= {"parallel": None, "ranks": None}
         values |= {axis: None for axis, plain in PLAIN.items() if getattr(case, axis) == plain}
         return replace(case, **values)
 
@@ -47,8 +49,12 @@ class Workload:
         return (absent or axis in self.fixed) and list(values) != [self.fixed.get(axis)]
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """`case` at the small odd sizes, with another kind of input, in which enough spikes are to show something."""
+        """`case` at the small odd sizes, with another kind of input, in which enough spikes are to show something. Ranks have
+        uneven parts of what they share, none of them empty."""
         sizes: dict[str, Any] = {**self.small, "input": input, "firing": None}
+        if case.ranks:
+            shared = {"data": "batch", "time": "time_steps"}[case.parallel]
+            sizes[shared] = max(self.small[shared], case.ranks + 1)
         return replace(case, **sizes)
 
 

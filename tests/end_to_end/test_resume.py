@@ -1,29 +1,18 @@
 """Whatever ends a run, the same command goes on where it was: finished records stay as they are, nothing is left behind."""
 
 import json
-import select
 import shutil
 import signal
-import time
 
 import psutil
 import pytest
 from support.paths import FAULTY
+from support.waiting import until
 
 from snnbench.files import PREFIX
 
 ADAPTERS = ["held.py:Held"]
 SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
-
-
-def until(condition, process, what):
-    """Poll, as a user would look into the folder."""
-    end = time.monotonic() + 60
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        assert process.poll() is None, f"the run ended before {what}: {process.communicate()[1]}"
-        select.select([], [], [], 0.005)
-    return value
 
 
 def written(folder):

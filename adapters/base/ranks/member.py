@@ -1,0 +1,57 @@
+"""The program of one rank: an adapter's own, of its part of the case, in which what all must have alike is reduced over all."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+from torch.futures import Future
+from torch.nn.parallel import DistributedDataParallel
+
+from ..case import Case
+from ..contract import Adapter
+from ..network import Network
+from ..torch_program import TorchProgram
+from .norms import synchronise
+from .parts import SIZE, parts
+
+
+@dataclass
+class Member:
+    """A rank's program, and which items of the whole are its own."""
+
+    program: Any
+    own: slice
+
+
+def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Member:
+    """The part of a rank of `case`, which has `ranks`."""
+    size = SIZE[case.parallel]
+    count = getattr(case, size)
+    own = parts(count, case.ranks)[rank]
+    alone: Any = {"ranks": None, "parallel": None, size: own.stop - own.start}
+    program = adapter.program(replace(case, **alone), network)
+    if not isinstance(program, TorchProgram):
+        raise TypeError(f"the program of a rank must be a TorchProgram, not a {type(program).__name__}")
+    share_data(program, (own.stop - own.start) / count)
+    return Member(program, own)
+
+
+def share_data(program: TorchProgram, share: float) -> None:
+    """Make `program`, of a rank's `share` of the batch, a part of the whole: statistics of norms are of all ranks, and gradients
+    of parameters are summed. With the mean of its own items as its loss a rank counts by its share."""
+    synchronise(program.network, dist.group.WORLD)
+    if program.leaves:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of what replaces broadcast_buffers, not yet
+            wrapped = DistributedDataParallel(program.network, broadcast_buffers=False)
+        wrapped.register_comm_hook(None, summed)
+        program.call = lambda x, every_border: wrapped(x, every_border)  # type: ignore[method-assign]
+    if (mean := program.trainer.loss) is not None:
+        program.trainer.loss = lambda output, labels: mean(output, labels) * share
+
+
+def summed(state: None, bucket: dist.GradBucket) -> Future[Tensor]:
+    """In place of DistributedDataParallel's average, in which parts of any size would count alike."""
+    work = dist.all_reduce(bucket.buffer(), async_op=True)
+    return work.get_future().then(lambda future: future.value()[0])

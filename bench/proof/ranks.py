@@ -1,0 +1,74 @@
+"""Whether ranks compute together what one of them computes alone, on the same numbers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.contract import Program
+from snnbench.adapters.base.ranks.parts import parts
+from snnbench.adapters.base.result import Gradients
+
+from .judge import Verdict
+from .limits import LimitsByNode
+from .problem import Problem
+from .training import loss_and_gradient
+
+SAME_LOSS = 1e-5
+"""By how much a loss may be off, relatively, that is recognised."""
+
+
+def against_one_rank(together: Program, alone: Program, problem: Problem, limits: LimitsByNode, case: Case) -> Verdict:
+    """The verdict on a forward and a backward of both programs of `case`, which have the problem's parameters. Reading what all
+    ranks must have alike raises OtherNetwork if they do not."""
+    (spikes, output, own), (expected, _, right) = (_called(program, problem) for program in (together, alone))
+    flipped = {name: float((spikes[name] != expected[name]).mean()) for name in expected}
+    findings = [
+        f"{share:.2%} of the decisions in {name} are not those of one rank"
+        for name, share in flipped.items()
+        if share > limits[name].decisions
+    ]
+    errors = dict(_errors(own, right))
+    limit = max(each.gradient for each in limits.values()) + 3 * float(np.sqrt(max(flipped.values())))
+    for place, error in errors.items():
+        if not error <= limit:
+            findings.append(f"the gradient of the {place} is {error:.1e} from one rank's, more than {limit:.1e}")
+    if findings and (words := _named(problem, output, own.loss, case.ranks)):
+        findings.insert(0, words)
+    return Verdict(findings, None, None, errors)
+
+
+def _called(program: Program, problem: Problem) -> tuple[dict[str, np.ndarray], np.ndarray, Gradients]:
+    result = program.forward(program.put_input(problem.input))
+    program.wait(result)
+    spikes, output = program.spikes(result), program.output(result)
+    program.statistics(result)
+    done = program.backward(result, program.put_upstream(problem.upstream, result))
+    program.wait(done)
+    return spikes, output, program.gradients(done)
+
+
+def _errors(own: Gradients, right: Gradients) -> Iterator[tuple[str, float]]:
+    """Relative L2 errors of gradients, by what they are of; infinite where one is missing."""
+    pairs = [
+        (f"{name} of {node}", own.parameters[node][name], array)
+        for node, of in right.parameters.items()
+        for name, array in of.items()
+    ]
+    for place, given, expected in [*pairs, ("input", own.input, right.input)]:
+        if expected is not None:
+            apart = np.inf if given is None else float(np.linalg.norm(given - expected))
+            yield place, apart / max(float(np.linalg.norm(expected)), 1e-300)
+
+
+def _named(problem: Problem, output: np.ndarray, loss: np.ndarray | None, ranks: int) -> str | None:
+    """What loss the ranks have instead of the mean over all items, if it is made of their own means."""
+    if problem.loss is None or loss is None or problem.upstream.ndim != 1:
+        return None
+    own = parts(len(problem.upstream), ranks)
+    means = [loss_and_gradient(problem.loss, output[:, part], problem.upstream[part])[0] for part in own]
+    right, _ = loss_and_gradient(problem.loss, output, problem.upstream)
+    for words, value in {"mean": float(np.mean(means)), "sum": float(np.sum(means))}.items():
+        if np.isclose(float(loss), value, rtol=SAME_LOSS) and not np.isclose(right, value, rtol=SAME_LOSS):
+            return f"the loss is the {words} of the ranks' means, not the mean of all items: parts have other sizes"
+    return None

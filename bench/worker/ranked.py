@@ -1,0 +1,62 @@
+"""An adapter whose cases several ranks compute together."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.base.contract import Adapter, Program
+from snnbench.adapters.base.network import Network
+from snnbench.adapters.base.torch_adapter import TorchAdapter
+
+from ..measure.memory import freed_memory_returned, host_memory_probe
+from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
+from .task import Task
+
+PATIENCE = 0.25
+"""Of the time that a case has for everything, how much ranks wait for one of them."""
+
+
+@contextmanager
+def shared_by_ranks(adapter: Adapter, task: Task, cores: Sequence[int], memory_bytes: int) -> Iterator[Adapter]:
+    """The adapter of a case with ranks, which all end with the block. Devices of JAX are ranks of one process."""
+    if not isinstance(adapter, TorchAdapter):
+        yield adapter
+        return
+    from snnbench.adapters.base.ranks.pool import Ranks, Start
+
+    count = task.case.ranks
+    confine = partial(confined, memory_bytes // count)
+    start = Start(count, task.reference, cores, PATIENCE * task.timeout, confine, host_memory_probe, freed_memory_returned)
+    with Ranks(start) as ranks:
+        yield cast(Adapter, RankedAdapter(adapter, ranks))
+
+
+def confined(memory_bytes: int, parent: int) -> None:
+    """Limit a rank as its worker is limited, and have it die with it."""
+    die_with_parent(parent)
+    forbid_network_and_pip()
+    limit_memory(memory_bytes)
+
+
+class RankedAdapter:
+    """An adapter in the worker, whose programs with ranks are built there."""
+
+    def __init__(self, adapter: Adapter, ranks: Any) -> None:
+        self.adapter, self.ranks = adapter, ranks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.adapter, name)
+
+    def prepare(self, case: Case, threads: int) -> None:
+        self.adapter.prepare(case, threads)
+        if case.ranks:
+            self.ranks.ask("prepare", case)
+
+    def program(self, case: Case, network: Network) -> Program:
+        if not case.ranks:
+            return self.adapter.program(case, network)
+        from snnbench.adapters.base.ranks.program import RankedProgram
+
+        return RankedProgram(self.ranks, case, network)

@@ -1,0 +1,45 @@
+"""What goes wrong where ranks compute together. The machinery is ours: a rank that imports this file has another one."""
+
+import torch.distributed as dist
+
+from snnbench.adapters.base.ranks import member
+from snnbench.adapters.base.ranks.norms import synchronise
+from snnbench.adapters.torch_loop import TorchLoop
+
+RIGHT = member.share_data
+
+
+class OwnStatistics(TorchLoop):
+    """Its norms say that they know their process group, and take the statistics of their own rank's items."""
+
+    name = "own-statistics"
+
+    def modules(self, case, network):
+        from snnbench.adapters.base.torch_network import Merged, layer_of
+
+        made = super().modules(case, network)
+        for node in (node for node in network.nodes if node.kind == "norm"):
+            norm = layer_of(node, network)
+            norm.__class__ = type("Alone", (type(norm),), {"process_group": None})
+            made[(node.name,)] = Merged(norm)
+        return made
+
+
+class MeanOfMeans(TorchLoop):
+    """The mean of every rank's items is its loss, and gradients are averaged: what DistributedDataParallel does by itself."""
+
+    name = "mean-of-means"
+
+    def prepare(self, case, threads):
+        super().prepare(case, threads)
+        member.share_data = lambda program, share: RIGHT(program, 1 / dist.get_world_size())
+
+
+class Unreduced(TorchLoop):
+    """No gradient is reduced over ranks."""
+
+    name = "unreduced"
+
+    def prepare(self, case, threads):
+        super().prepare(case, threads)
+        member.share_data = lambda program, share: synchronise(program.network, dist.group.WORLD)

@@ -1,0 +1,61 @@
+"""Cases of several ranks are proved like all others and, before that, against one rank."""
+
+import pytest
+from support.paths import WRONG
+from support.proofs import proof_of
+from support.ranked import ranked
+
+from snnbench.adapters.base.case import Case
+from snnbench.adapters.registry import BUILT_IN
+
+LAYER = {"neurons": 31, "time_steps": 41, "batch": 5}
+NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "time_steps": 5, "batch": 5, "norm": True}
+NETWORK |= {"layers": None, "neurons": None, "bias": None, "input_grad": True, "loss": "cross-entropy", "optimizer": "sgd"}
+
+
+def case_of(name, ranks=2, parallel="data", **sizes):
+    return Case(name, ranks=ranks, parallel=parallel, **sizes)
+
+
+def stages_of(name, case, reference=None):
+    with ranked(reference or BUILT_IN[name], case) as adapter:
+        proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+    return {stage.name: stage for stage in proof.stages}
+
+
+@pytest.mark.parametrize("name", ["torch", "fused"])
+def test_a_network_with_norms_and_a_loss_on_uneven_parts(name):
+    stages = stages_of(name, case_of(name, **NETWORK))
+    first = stages["small problem, fp32, against one rank"]
+    assert first.case.batch == 3 and first.verdict.grad_error < 2e-5
+    assert {"small problem, fp32, spikes", "small problem, fp32, training", "own size, fp32"} <= stages.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["torch", "fused", "snntorch", "norse", "sinabs", "spikingjelly", "rockpool"])
+def test_layers_of_every_framework(name):
+    stages_of(name, case_of(name, **LAYER))
+
+
+@pytest.mark.slow
+def test_four_ranks():
+    case = case_of("fused", ranks=4, **NETWORK)
+    assert stages_of("fused", case)["small problem, fp32, against one rank"].case.batch == 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("OwnStatistics", "of its own items, not of those of all ranks"),
+        ("MeanOfMeans", "the loss is the mean of the ranks' means, not the mean of all items"),
+        ("Unreduced", "rank 1 of 2: the gradient of the "),
+    ],
+)
+def test_what_ranks_compute_wrong_is_named(fault, words):
+    reference = f"{WRONG / 'ranks.py'}:{fault}"
+    case = case_of(fault, **NETWORK)
+    with ranked(reference, case) as adapter:
+        proof = proof_of(adapter, case)
+    assert not proof.passed
+    assert proof.reason.startswith("small problem, fp32, against one rank: ") and words in proof.reason
