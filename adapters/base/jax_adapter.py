@@ -48,9 +48,19 @@ class JaxAdapter(Adapter):
         recurrent = any(network.node(name).options["recurrent"] for name in network.neurons)
         if reason is None and recurrent and type(self).step is JaxAdapter.step:
             return f"{self.name} is not offered here with a recurrent linear inside the time loop"
-        if reason is None and case.ranks:
-            return f"{self.name} is offered on one device"
-        return reason
+        return self._refuses_ranks(case) if reason is None and case.ranks else reason
+
+    def _refuses_ranks(self, case: Case) -> str | None:
+        """Why devices cannot compute a case together."""
+        if case.parallel == "time":
+            return f"{self.name}'s state is not handed from device to device: only the batch is shared here"
+        if case.device != "cpu":
+            return "several ranks are offered on CPUs: on GPUs they were never tried"
+        if case.native:
+            return "a native neuron is measured by one rank"
+        if type(self).program is not JaxAdapter.program:
+            return f"{self.name} has a program of its own, which ranks cannot share"
+        return f"{case.ranks} ranks cannot share a batch of {case.batch}" if case.batch < case.ranks else None
 
     def prepare(self, case: Case, threads: int) -> None:
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""
@@ -59,6 +69,10 @@ class JaxAdapter(Adapter):
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if case.precision == "tf32" else "highest")
 
     def program(self, case: Case, network: Network) -> Program:
+        if case.ranks:
+            from .jax_ranks import ShardedProgram
+
+            return ShardedProgram(self, case, network)
         from .jax_program import JaxProgram
 
         return JaxProgram(self, case, network)

@@ -1,6 +1,7 @@
 """A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import jax
@@ -17,6 +18,15 @@ Value = Any
 
 Own = dict[str, Any]
 """The parameters of one node by name, or the running `mean` and `variance` (C,) of a norm."""
+
+
+def _moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
+    """Mean and biased variance over these axes, all but the channels, and how many numbers of a channel these are of."""
+    return x.mean(axes), x.var(axes), x.size // x.shape[2]
+
+
+MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar("MOMENTS", default=_moments)
+"""What norms take while they are traced: where devices share a batch, the moments of all its parts."""
 
 
 class JaxSpelling(Protocol):
@@ -134,10 +144,9 @@ def _norm(options: Any) -> Callable[..., Any]:
         axes = tuple(axis for axis in range(x.ndim) if axis != 2)
         channel = (-1,) + (1,) * (x.ndim - 3)
         wide = x.astype(jnp.float32)
-        mean, variance = wide.mean(axes), wide.var(axes)
+        mean, variance, count = MOMENTS.get()(wide, axes)
         scale = own["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
         value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(channel)
-        count = x.size // x.shape[2]
         return value.astype(x.dtype), {"mean": mean, "variance": variance * (count / (count - 1))}
 
     return norm

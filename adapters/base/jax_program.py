@@ -117,7 +117,11 @@ class JaxProgram(Program):
         leaves = [next(others) if source is None else known[source] for source in self._sources]
         _, _, borders, value = arguments_and_outputs
         loss, upstream = self._pulled(borders[self.neurons[-1]] if value is None else value, upstream)
-        return loss, jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream)
+        return loss, self._reduced(jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream))
+
+    def _reduced(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients by the parameters, and by the input if it has one, as they are handed on."""
+        return gradients
 
     def _pulled(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
         """The case's loss, None without one, and its gradient by the output."""
@@ -131,7 +135,7 @@ class JaxProgram(Program):
     ) -> tuple[Any, ...]:
         output, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         loss, upstream = self._pulled(output, upstream)
-        gradients = pullback(upstream)
+        gradients = self._reduced(pullback(upstream))
         updated, states = self.updates.update(parameters, states, gradients[0])
         return borders, value, running, updated, states, loss, gradients[1:]
 

@@ -13,9 +13,14 @@ Tree = dict[str, dict[str, Any]]
 
 def loss_of(name: str, output: Any, labels: Any) -> Any:
     """The loss `name` of an output (T', B, K) and labels (B,), computed in float32."""
+    return loss_of_items(name, output, labels).mean()
+
+
+def loss_of_items(name: str, output: Any, labels: Any) -> Any:
+    """The same of every item, (B,)."""
     output = output.astype(jnp.float32)
     logits = output.mean(0) if name in MEAN_OF_TIME else output.sum(0)
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)[:, 0]
 
 
 class Updates:

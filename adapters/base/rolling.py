@@ -37,7 +37,8 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
         return given.again(moved) if buffer is None else buffer.changed(moved)
     by = shifts(turn, tuple(given.shape))
     if jax and isinstance(given, jax.Array):
-        return _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by).block_until_ready()
+        moved = _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by)
+        return jax.device_put(moved, given.sharding).block_until_ready()  # where it was: devices may share it
     if torch and isinstance(given, torch.Tensor):
         buffer = torch.empty_like(given) if buffer is None else buffer
     elif isinstance(given, np.ndarray):

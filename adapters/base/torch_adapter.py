@@ -141,8 +141,6 @@ class TorchAdapter(Adapter):
             return f"several ranks are offered in mode eager, not in {case.mode}"
         if case.native:
             return "a native neuron is measured by one rank"
-        if type(self).program is not TorchAdapter.program:
-            return f"{self.name} has a program of its own, which ranks cannot share"
         if count < case.ranks:
             return f"{case.ranks} ranks cannot share {shared} of {count}"
         return "time steps are not shared yet" if case.parallel == "time" else None

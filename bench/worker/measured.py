@@ -14,7 +14,7 @@ from ..measure.slots import Sampler, warnings_of
 from ..workloads import workload_of
 from .channel import Channel
 from .parts import Parts
-from .ranked import shared_by_ranks
+from .ranked import make_devices, shared_by_ranks
 from .serving import Serving
 from .task import Task
 from .usage import cpu_seconds
@@ -35,6 +35,7 @@ class Measured(Parts):
         """Keep to the task's cores, and import the adapter with its framework."""
         cores = use_cores(self.task.threads)
         self.threads = len(cores)
+        make_devices(self.case)
         with self._part("import", "import_error"):
             adapter = registry.load(self.task.reference)
             for name in adapter.requires:

@@ -1,5 +1,6 @@
 """An adapter whose cases several ranks compute together."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,13 @@ from .task import Task
 
 PATIENCE = 0.25
 """Of the time that a case has for everything, how much ranks wait for one of them."""
+
+
+def make_devices(case: Case) -> None:
+    """Where a case has ranks, have CPUs look like so many devices to JAX, which is not imported yet."""
+    if case.ranks and case.device == "cpu":
+        flag = f"--xla_force_host_platform_device_count={case.ranks}"
+        os.environ["XLA_FLAGS"] = " ".join(filter(None, [os.environ.get("XLA_FLAGS"), flag]))
 
 
 @contextmanager

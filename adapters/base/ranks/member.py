@@ -10,7 +10,7 @@ from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from ..case import Case
-from ..contract import Adapter
+from ..contract import Adapter, Unsupported
 from ..network import Network
 from ..torch_program import TorchProgram
 from .norms import synchronise
@@ -33,7 +33,7 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
     alone: Any = {"ranks": None, "parallel": None, size: own.stop - own.start}
     program = adapter.program(replace(case, **alone), network)
     if not isinstance(program, TorchProgram):
-        raise TypeError(f"the program of a rank must be a TorchProgram, not a {type(program).__name__}")
+        raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
     share_data(program, (own.stop - own.start) / count)
     return Member(program, own)
 
