@@ -6,6 +6,7 @@ count nowhere, neither in statistics of norms nor in a loss.
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,18 @@ from .network import Network
 from .result import Array
 
 RANKS = "ranks"
-ALL, ITEMS, LABELS, EACH = Spec(), Spec(None, RANKS), Spec(RANKS), Spec(RANKS)
-"""What all devices have alike; arrays (T, B, …) by their items; labels (B,) by theirs; arrays with an axis of devices in front."""
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """How arrays are dealt out to devices, and the axis of the batch that is filled up, if any."""
+
+    spec: Spec
+    axis: int | None = None
+
+
+ALL, ITEMS, LABELS, EACH = Dealt(Spec()), Dealt(Spec(None, RANKS), 1), Dealt(Spec(RANKS), 0), Dealt(Spec(RANKS))
+"""What all devices have alike; arrays (T, B, …) by their items; labels (B,) by theirs; arrays with a first axis of devices."""
 
 
 class ShardedProgram(JaxProgram):
@@ -48,21 +59,21 @@ class ShardedProgram(JaxProgram):
             with _moments(self._moments):
                 return part(*arguments)
 
-        shared = jax.shard_map(of_part, mesh=self.mesh, in_specs=given, out_specs=gives, check_vma=False)
+        specs = (jax.tree_util.tree_map(lambda dealt: dealt.spec, each) for each in (given, gives))
+        shared = jax.shard_map(of_part, mesh=self.mesh, in_specs=next(specs), out_specs=next(specs), check_vma=False)
 
         def whole(*arguments: Any) -> Any:
             return self._resized(shared(*self._resized(arguments, given, self.missing)), gives, -self.missing)
 
         return jax.jit(whole)
 
-    def _resized(self, values: Any, specs: Any, more: int) -> Any:
+    def _resized(self, values: Any, dealt: Any, more: int) -> Any:
         """Values with so many items more, or fewer, where they are dealt out by items."""
-        if isinstance(specs, tuple) and not isinstance(specs, Spec):
-            return tuple(self._resized(value, spec, more) for value, spec in zip(values, specs, strict=True))
-        if not self.missing or (specs is not ITEMS and specs is not LABELS):
+        if isinstance(dealt, tuple):
+            return tuple(self._resized(value, one, more) for value, one in zip(values, dealt, strict=True))
+        if not more or dealt.axis is None:
             return values
-        axis = 1 if specs is ITEMS else 0
-        return jax.tree_util.tree_map(partial(_resize, axis=axis, more=more, label=axis == 0), values)
+        return jax.tree_util.tree_map(partial(_resize, axis=dealt.axis, more=more), values)
 
     # -- traced functions of a part --------------------------------------------------------------------------
 
@@ -100,10 +111,10 @@ class ShardedProgram(JaxProgram):
     # -- data ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
-        return jax.device_put(jnp.array(array, dtype=dtype, copy=True), NamedSharding(self.mesh, ALL))
+        return jax.device_put(jnp.array(array, dtype=dtype, copy=True), NamedSharding(self.mesh, ALL.spec))
 
-    def _dealt(self, value: Value, spec: Spec) -> Value:
-        return value if self.missing else jax.device_put(value, NamedSharding(self.mesh, spec))
+    def _dealt(self, value: Value, dealt: Dealt) -> Value:
+        return value if self.missing else jax.device_put(value, NamedSharding(self.mesh, dealt.spec))
 
     def put_input(self, array: Array) -> Value:
         return self._dealt(super().put_input(array), ITEMS)
@@ -112,11 +123,12 @@ class ShardedProgram(JaxProgram):
         return self._dealt(super().put_upstream(array, result), self.labels)
 
 
-def _resize(value: Value, axis: int, more: int, label: bool) -> Value:
+def _resize(value: Value, axis: int, more: int) -> Value:
+    """With so many items more, of 0, or of the label -1; or fewer."""
     if more < 0:
         return jax.lax.slice_in_dim(value, 0, value.shape[axis] + more, axis=axis)
     width = [(0, more if own == axis else 0) for own in range(value.ndim)]
-    return jnp.pad(value, width, constant_values=-1 if label else 0)
+    return jnp.pad(value, width, constant_values=-1 if axis == 0 else 0)
 
 
 @contextmanager
