@@ -37,6 +37,7 @@ class Fused(TorchAdapter):
     learning_constructions = synaptic_constructions
     adaptive_constructions = ("default", "reference", "cpp", "vanilla")
     learned_decays = dict.fromkeys(LEARNED, "decay")
+    handed_constructions = ("default", "reference", "cpp", "vanilla")
 
     def supports(self, case: Case) -> str | None:
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
@@ -45,6 +46,8 @@ class Fused(TorchAdapter):
             return "our neuron reads a learned decay on the host at every call, which no compiler or graph can hold"
         if not case.native and case.spec.adaptation is not None and case.mode == "compile":
             return "our neuron with an adaptive threshold is one compiled call already, which torch.compile cannot look into"
+        if case.parallel == "time" and not case.native and (case.spec.adaptation is not None or case.spec.learned_decay):
+            return "our neuron with an adaptive threshold or a learned decay starts at rest: ranks cannot share its time steps"
         if _requested(case.construction) is None:
             return None
         from snnbench.kernels.lif import backends
@@ -63,14 +66,15 @@ class Fused(TorchAdapter):
 
     def modules(self, case: Case, network: Network):
         """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm and its neuron as a `ConvLIF`,
-        and every other norm and its neuron as a `BatchNormLIF`; every other convolution as `strides` has it."""
+        and every other norm and its neuron as a `BatchNormLIF`; every other convolution as `strides` has it. Where ranks share
+        the time steps, layers and neurons are apart: a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import strides
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        if case.construction == "vanilla" or not (case.native or _is_plain(case)):
+        if case.construction == "vanilla" or case.parallel == "time" or not (case.native or _is_plain(case)):
             return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:

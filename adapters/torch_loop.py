@@ -13,6 +13,7 @@ class TorchLoop(TorchAdapter):
     learning_constructions = TorchAdapter.constructions
     adaptive_constructions = TorchAdapter.constructions
     learned_decays = dict.fromkeys(LEARNED, "decay")
+    handed_constructions = TorchAdapter.constructions
 
     def neuron(self, spec, features):
         import torch

@@ -16,7 +16,7 @@ STATUSES = (
 
 PARTS = (
     "start", "import", "problem", "build", "first_call", "excitation", "memory", "proof", *PHASES, "recheck", "ceilings",
-    "breakdown", "learning", "epoch", "sandbox", "events", "describe", "calibration", "end",
+    "breakdown", "learning", "distributed", "epoch", "sandbox", "events", "describe", "calibration", "end",
 )  # fmt: skip
 """What events are about: the parts of a case, and answers to questions."""
 

@@ -33,7 +33,8 @@ def against_one_rank(together: Program, alone: Program, problem: Problem, limits
     for place, error in errors.items():
         if not error <= limit:
             findings.append(f"the gradient of the {place} is {error:.1e} from one rank's, more than {limit:.1e}")
-    if findings and (words := _named(problem, output, own.loss, case.ranks)):
+    words = _named(problem, output, own.loss, case.ranks) if case.parallel == "data" else _cut(own, right, case.ranks, limit)
+    if findings and words:
         findings.insert(0, words)
     return Verdict(findings, None, None, errors)
 
@@ -71,4 +72,16 @@ def _named(problem: Problem, output: np.ndarray, loss: np.ndarray | None, ranks:
     for words, value in {"mean": float(np.mean(means)), "sum": float(np.sum(means))}.items():
         if np.isclose(float(loss), value, rtol=SAME_LOSS) and not np.isclose(right, value, rtol=SAME_LOSS):
             return f"the loss is the {words} of the ranks' means, not the mean of all items: parts have other sizes"
+    return None
+
+
+def _cut(own: Gradients, right: Gradients, ranks: int, limit: float) -> str | None:
+    """Whether gradients end where a rank does: right in the last steps, behind which nobody stands, and wrong in those before."""
+    if own.input is None or right.input is None:
+        return None
+    *before, last = parts(len(right.input), ranks)
+    apart, size = own.input - right.input, right.input
+    behind, across = (float(np.linalg.norm(apart[part]) / np.linalg.norm(size[part])) for part in (last, before[-1]))
+    if behind <= limit < across:
+        return "no gradient goes back over the cut between two ranks: the state is detached there"
     return None

@@ -141,6 +141,9 @@ def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Itera
         yield own
         return
     if case.ranks:
+        if not is_chain(own[2]):  # where norms, which mix all time steps, hide nothing
+            layer = replace(one_layer(case), input_grad=True)
+            yield f"one layer, fp32, {ONE_RANK}", layer, workload_of(layer).network(layer)
         yield small(f"fp32, {ONE_RANK}", "spikes", precision="fp32", input_grad=True)
     for spec in () if is_chain(own[2]) else own[2].specs:
         layer = one_layer(replace(case, neuron=spec))

@@ -26,7 +26,7 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         if "memory" in event:
             folded |= {"memory": event["memory"], "memory_meaning": event.get("meaning")}
             folded["host_peak_bytes"] = event.get("host_peak_bytes")
-        folded |= {name: event[name] for name in ("proof", "breakdown", "learning") if name in event}
+        folded |= {name: event[name] for name in ("proof", "breakdown", "learning", "distributed") if name in event}
         if "flops_per_s" in event:
             folded["ceilings"] = {key: event.get(key) for key in ("flops_per_s", "bytes_per_s")}
     statuses = {name: part["status"] for name, part in folded["parts"].items() if part.get("status")}

@@ -17,6 +17,7 @@ from ..mistakes import LARGEST_SEED, MOMENT, shown
 from ..status import worst
 from ..texts import clean
 from ..workloads.own import REFERENCE
+from .distributed import Distributed
 
 SCHEMA: Literal[2] = 2
 COMMIT = r"^[0-9a-f]{40,64}(-dirty)?$"
@@ -133,6 +134,7 @@ class Record(_Strict):
     host_peak_bytes: schema.Bytes | None = None
     breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = None
     learning: Annotated[schema.Learning | None, Field(exclude_if=lambda value: value is None)] = None
+    distributed: Annotated[Distributed | None, Field(exclude_if=lambda value: value is None)] = None
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None

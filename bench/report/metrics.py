@@ -22,6 +22,7 @@ from .coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, rema
 from .delivery import DELIVERY
 from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric, part_column
 from .origin import ORIGIN, device_clock, proved, warnings
+from .predicted import OF_THEM
 from .work import WORK
 
 HINTS = {
@@ -299,5 +300,6 @@ METRICS: tuple[Metric, ...] = (
     _case_metric(NETWORK),
     *WORK,
     *map(_case_metric, OF_RANKS),
+    *OF_THEM,
 )
 """In the order of results.csv, which people's scripts read."""

@@ -137,6 +137,7 @@ def load_plan(
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
+    planned = [_with_cores(each, experiment.measure) for each in planned]
     left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
     if not planned:
         if left_out and not only:
@@ -187,6 +188,14 @@ def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -
     if not planned:
         raise ConfigError(f"--beside {other}: has none of the config's frameworks")
     return [replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}")) for each in planned]
+
+
+def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
+    """A case that is to be timed needs a core for each of its ranks; proved it is without."""
+    ranks, cores = planned.case.ranks or 1, measure.threads or machine_facts()["usable_threads"]
+    if planned.status or not measure.timed or ranks <= cores:
+        return planned
+    return replace(planned, status="unsupported", reason=f"{ranks} ranks need {ranks} cores to be timed, {cores} are here")
 
 
 def _lacking_behind(case: Case, inventory: Inventory) -> str | None:

@@ -62,6 +62,9 @@ class Worker(Measured):
                 self._remarked("breakdown", partial(taken_apart, program, phases, self.step_peak_bytes))
             if self.first_block and self.case.loss:
                 self._remarked("learning", partial(learned, program, partial(batch_of, self.case, self.network)))
+            if self.first_block and (distributed := getattr(program, "distributed", None)):
+                given = problem.parameters, problem.input, problem.upstream
+                self._remarked("distributed", partial(distributed, *given))
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:

@@ -24,11 +24,12 @@ def stages_of(name, case, reference=None):
     return {stage.name: stage for stage in proof.stages}
 
 
+@pytest.mark.parametrize("parallel", ["data", "time"])
 @pytest.mark.parametrize("name", ["torch", "fused"])
-def test_a_network_with_norms_and_a_loss_on_uneven_parts(name):
-    stages = stages_of(name, case_of(name, **NETWORK))
+def test_a_network_with_norms_and_a_loss_on_uneven_parts(name, parallel):
+    stages = stages_of(name, case_of(name, parallel=parallel, **NETWORK))
     first = stages["small problem, fp32, against one rank"]
-    assert first.case.batch == 3 and first.verdict.grad_error < 2e-5
+    assert (first.case.batch, first.case.time_steps) == (3, 5) and first.verdict.grad_error < 2e-5
     assert {"small problem, fp32, spikes", "small problem, fp32, training", "own size, fp32"} <= stages.keys()
 
 
@@ -45,17 +46,18 @@ def test_four_ranks():
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "words", "parallel"),
     [
-        ("OwnStatistics", "of its own items, not of those of all ranks"),
-        ("MeanOfMeans", "the loss is the mean of the ranks' means, not the mean of all items"),
-        ("Unreduced", "rank 1 of 2: the gradient of the "),
+        ("OwnStatistics", "of its own items, not of those of all ranks", "data"),
+        ("MeanOfMeans", "the loss is the mean of the ranks' means, not the mean of all items", "data"),
+        ("Unreduced", "rank 1 of 2: the gradient of the ", "data"),
+        ("Truncates", "the state is detached there", "time"),
     ],
 )
-def test_what_ranks_compute_wrong_is_named(fault, words):
+def test_what_ranks_compute_wrong_is_named(fault, words, parallel):
     reference = f"{WRONG / 'ranks.py'}:{fault}"
-    case = case_of(fault, **NETWORK)
+    case = case_of(fault, parallel=parallel, **NETWORK)
     with ranked(reference, case) as adapter:
         proof = proof_of(adapter, case)
     assert not proof.passed
-    assert proof.reason.startswith("small problem, fp32, against one rank: ") and words in proof.reason
+    assert "fp32, against one rank: " in proof.reason and words in proof.reason

@@ -15,6 +15,7 @@ from ..network import Network
 from ..torch_program import TorchProgram
 from .norms import synchronise
 from .parts import SIZE, parts
+from .time import Neighbours, hand_on
 
 
 @dataclass
@@ -23,6 +24,14 @@ class Member:
 
     program: Any
     own: slice
+    neighbours: Neighbours | None = None
+
+    def waited(self) -> float | None:
+        """Seconds of waiting for states since this was asked last; None where none are handed on."""
+        if self.neighbours is None:
+            return None
+        seconds, self.neighbours.waited = self.neighbours.waited, 0.0
+        return seconds
 
 
 def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Member:
@@ -30,17 +39,19 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
     size = SIZE[case.parallel]
     count = getattr(case, size)
     own = parts(count, case.ranks)[rank]
-    alone: Any = {"ranks": None, "parallel": None, size: own.stop - own.start}
+    steps = own.stop - own.start
+    alone: Any = {"ranks": None, size: steps}  # `parallel` stays: a fused layer may have no place for a state
     program = adapter.program(replace(case, **alone), network)
     if not isinstance(program, TorchProgram):
         raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
-    share_data(program, (own.stop - own.start) / count)
-    return Member(program, own)
+    neighbours = hand_on(program.network, rank, case.ranks, count) if case.parallel == "time" else None
+    share(program, steps / count if case.parallel == "data" else 1 / case.ranks)
+    return Member(program, own, neighbours)
 
 
-def share_data(program: TorchProgram, share: float) -> None:
-    """Make `program`, of a rank's `share` of the batch, a part of the whole: statistics of norms are of all ranks, and gradients
-    of parameters are summed. With the mean of its own items as its loss a rank counts by its share."""
+def share(program: TorchProgram, share: float) -> None:
+    """Make `program` a part of the whole: statistics of norms are of all ranks, and gradients of parameters are summed. The loss
+    of a rank, of its own items or, behind a mean over time, the same in all, counts by its `share`."""
     synchronise(program.network, dist.group.WORLD)
     if program.leaves:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of what replaces broadcast_buffers, not yet

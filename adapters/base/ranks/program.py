@@ -38,10 +38,11 @@ class RankedProgram(Program):
     device_clock = "ranks"
 
     def __init__(self, ranks: Ranks, case: Case, network: Network) -> None:
-        self.ranks, self.case, self.number = ranks, case, next(NUMBERS)
+        self.ranks, self.case, self.network, self.number = ranks, case, network, next(NUMBERS)
         (self.scales, *_) = ranks.ask("program", self.number, case, network)
         self.shapes = network.parameters
         self.fields: dict[str, dict[str, Any]] = {}
+        self.output_is_whole = case.parallel == "time" and network.steps(network.output.name, 2) == 1
 
     def __del__(self) -> None:
         self.ranks.dropped.append(("programs", self.number))
@@ -49,8 +50,10 @@ class RankedProgram(Program):
     def _of_all(self, method: str, *given: Any) -> list[Any]:
         return self.ranks.ask("do", self.number, method, *given)
 
-    def _own(self, array: Array, axis: int) -> list[Array]:
-        """The part of every rank, along an axis of what is shared."""
+    def _own(self, array: Array, axis: int | None) -> list[Array]:
+        """The part of every rank, along an axis of what is shared; without one each has all."""
+        if axis is None:
+            return [array] * self.case.ranks
         before: tuple[slice, ...] = (slice(None),) * axis
         return [np.ascontiguousarray(array[(*before, own)]) for own in parts(array.shape[axis], self.case.ranks)]
 
@@ -69,13 +72,17 @@ class RankedProgram(Program):
         return self._spread("put_input", (), AXIS[self.case.parallel], None, array)
 
     def put_upstream(self, array: Array, result: RankedResult) -> Spread:
-        axis = AXIS[self.case.parallel] if self.case.loss is None else 0
+        axis: int | None = AXIS[self.case.parallel] if self.case.loss is None else 0
+        if self.case.parallel == "time" and (self.case.loss or self.output_is_whole):
+            axis = None
         return self._spread("put_upstream", (result.number,), axis, None, array)
 
-    def _spread(self, method: str, of: tuple[int, ...], axis: int, like: int | None, array: Array) -> Spread:
+    def _spread(self, method: str, of: tuple[int, ...], axis: int | None, like: int | None, array: Array) -> Spread:
         key = next(NUMBERS)
 
         def send(array: Array, like: int | None = None) -> None:
+            if axis is None and self.case.loss is None:  # all go back from the same output, each for its share
+                array = array / np.float32(self.case.ranks)
             own = [(part,) for part in self._own(array, axis)]
             self.ranks.ask(method, self.number, key, like, *of, each=own)
 
@@ -125,7 +132,7 @@ class RankedProgram(Program):
 
     def _read(self, number: int, path: tuple[str, ...]) -> Array | None:
         """An array of all ranks. Raises OtherNetwork if they should have it alike, and do not."""
-        alike = path[0] in ALIKE
+        alike = path[0] in ALIKE or (path[0] == "output" and self.output_is_whole)
         given = self.ranks.ask("read", number, path, each=[(not rank or not alike,) for rank in range(self.case.ranks)])
         if alike:
             return self._same(path, given)
@@ -142,7 +149,7 @@ class RankedProgram(Program):
         own = None if first is None else sha256(first.tobytes()).hexdigest()
         for rank, other in enumerate(given[1:], 1):
             if other != own:
-                node, name = path[-2:]
+                node, name = ("the network", "output") if path[0] == "output" else path[-2:]
                 what = {
                     "running": f"the running {name} of {node} is of its own items, not of those of all ranks",
                     "gradients": f"the gradient of the {name} of {node} is not that of rank 0: it was not reduced over all ranks",
@@ -173,6 +180,22 @@ class RankedProgram(Program):
     def facts(self, result: RankedResult) -> dict[str, Any]:
         told: list[dict[str, Any]] = self.ranks.ask("of_result", self.number, "facts", result.number)
         return told[0]
+
+    def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
+        """What is known of the ranks, outside the clock: see `records.distributed`. A step is made for it."""
+        x = self.put_input(array)
+        back = self.put_upstream(upstream, self.forward(x))
+        self.ranks.ask("waited", self.number)
+        self.release()
+        self.backward(self.forward(x), back)
+        waits = self.ranks.ask("waited", self.number)
+        used = [known | {"wait_s": wait} for known, wait in zip(self.ranks.ask("used"), waits, strict=True)]
+        told: dict[str, Any] = {"launcher": "torch.distributed.elastic", "backend": "gloo", "ranks": used}
+        if self.case.parallel == "time":
+            given = self.case, self.network
+            told["terms"] = self.ranks.ask("between", *given)[0] | self.ranks.ask("alone", *given, parameters, array, upstream)[0]
+            told["terms"]["layers"] = len(self.network.neurons)
+        return told
 
     def cpu_seconds(self) -> float:
         """Of all ranks."""

@@ -148,6 +148,27 @@ class Rank:
 
         return time.process_time()
 
+    def used(self) -> dict[str, Any]:
+        """What this rank has used."""
+        from .terms import peak_bytes
+
+        return {"cores": self.threads, "host_peak_bytes": peak_bytes()}
+
+    def waited(self, number: int) -> float | None:
+        """Seconds of waiting for states since this was asked last; None where none are handed on."""
+        return self.programs[number].waited()
+
+    def between(self, case: Case, network: Network) -> dict[str, Any]:
+        from .terms import between
+
+        return between(self.rank, case, network)
+
+    def alone(self, case: Case, network: Network, *given: Any) -> dict[str, Any] | None:
+        """Terms of rank 0, while the others do nothing."""
+        from .terms import alone
+
+        return alone(self.adapter, case, network, *given) if self.rank == 0 else None
+
     # -- memory ----------------------------------------------------------------------------------------------
 
     def probe(self) -> str | None:

@@ -16,6 +16,7 @@ from .natives import natives
 from .pareto import epochs, pareto
 from .proof import proof
 from .published import Published, published, read_published
+from .ranks import ranks
 from .roofline import roofline
 from .scaling import scaling
 from .slots import slots
@@ -24,8 +25,8 @@ from .versions import versions
 from .winners import winners
 
 FIGURES = (
-    *(winners, times, scaling, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline, proof),
-    *(epoch_stages, kept, break_even, versions, natives, slots),
+    *(winners, times, scaling, ranks, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline),
+    *(proof, epoch_stages, kept, break_even, versions, natives, slots),
 )
 """In the order in which a reader asks."""
 

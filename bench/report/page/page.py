@@ -15,6 +15,7 @@ from ...workloads import WORKLOADS
 from ..coverage import REFUSED, axis_of, coverage, kind_of
 from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
+from ..ranks import HEAD, lines_of, scalings
 from ..table import Table
 from ..theme import config, named, styles
 from .answer import answer
@@ -83,6 +84,8 @@ def html_text(
         coverage=coverage(rows, conditions),
         filters=_filters(table),
         figures=figures,
+        scalings=[{"title": one.title, "lines": lines_of(one)} for one in scalings(table)],
+        rank_heads=HEAD,
         views=VIEWS,
         columns=columns,
         entries=shown,

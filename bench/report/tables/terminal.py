@@ -12,6 +12,7 @@ from ...texts import brief
 from ..coverage import reason_of, remarks_on
 from ..metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..table import Table
+from .ranks import print_scalings
 
 BAR = "  "
 """The heading of the column of bars, which has no name. They begin at zero: twice the time is twice as long."""
@@ -44,6 +45,7 @@ def print_tables(table: Table, console: Console) -> None:
         console.print()
     if left := len(table.rows) - before[min(shown, len(groups))]:
         console.print(f"… and {left} more cases, in the report and in results.csv.", highlight=False)
+    print_scalings(table, console)
 
 
 def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.table.Table, list[str]]:

@@ -63,11 +63,12 @@ def together(case, folder):
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("parallel", ["data", "time"])
 @pytest.mark.parametrize("name", ["torch", "fused:reference"])
-def test_float64_gradients_equal_those_of_one_rank(monkeypatch, tmp_path, name, count):
+def test_float64_gradients_equal_those_of_one_rank(monkeypatch, tmp_path, name, parallel, count):
     double(monkeypatch)
     framework, _, construction = name.partition(":")
-    case = Case(framework, construction or "default", parallel="data", ranks=count, **SIZES)
+    case = Case(framework, construction or "default", parallel=parallel, ranks=count, **SIZES)
     errors, alike = together(case, tmp_path / "ranks")
     assert alike and errors.pop("spikes") == 0
     assert max(errors.values()) <= 1e-12, errors

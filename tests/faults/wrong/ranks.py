@@ -2,11 +2,11 @@
 
 import torch.distributed as dist
 
-from snnbench.adapters.base.ranks import member
+from snnbench.adapters.base.ranks import member, time
 from snnbench.adapters.base.ranks.norms import synchronise
 from snnbench.adapters.torch_loop import TorchLoop
 
-RIGHT = member.share_data
+RIGHT = member.share
 
 
 class OwnStatistics(TorchLoop):
@@ -32,7 +32,7 @@ class MeanOfMeans(TorchLoop):
 
     def prepare(self, case, threads):
         super().prepare(case, threads)
-        member.share_data = lambda program, share: RIGHT(program, 1 / dist.get_world_size())
+        member.share = lambda program, share: RIGHT(program, 1 / dist.get_world_size())
 
 
 class Unreduced(TorchLoop):
@@ -42,4 +42,20 @@ class Unreduced(TorchLoop):
 
     def prepare(self, case, threads):
         super().prepare(case, threads)
-        member.share_data = lambda program, share: synchronise(program.network, dist.group.WORLD)
+        member.share = lambda program, share: synchronise(program.network, dist.group.WORLD)
+
+
+class Truncates(TorchLoop):
+    """The state that a rank begins with has no gradient."""
+
+    name = "truncates"
+    handed_constructions = ("default",)
+
+    def prepare(self, case, threads):
+        super().prepare(case, threads)
+        time.Receive.backward = staticmethod(no_gradient)
+
+
+def no_gradient(ctx, gradient):
+    ctx.neighbours.send(0 * gradient, ctx.neighbours.before, ctx.tag)
+    return None, None, None, None

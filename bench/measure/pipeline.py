@@ -1,0 +1,79 @@
+"""How long a step takes that ranks share by its time steps, from terms measured on one device.
+
+A layer is a spatial part, which needs nobody, and its neurons, which begin with the state of the rank before. With Ts seconds of
+a whole step on one rank, F of the neurons of one layer over all time steps, both directions together, and Tc for handing one
+state on and its gradient back, n ranks take
+
+    T(n) = Ts/n + (n − 1)·(F/n + Tc)        and, for n > 1, what summing the parameters' gradients takes,
+
+least at n = √((Ts − F)/Tc), near √(Ts/Tc) of many layers (Li et al. 2024). One layer that is nothing but its neurons gains
+nothing: Ts = F. Norms over all time steps make every layer wait for all ranks, which this leaves out.
+"""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Seconds: `whole` Ts, `neurons` F, `handover` Tc, and `reduction` of the parameters' gradients; `layers` with neurons.
+
+    >>> terms = Terms(whole=1.0, neurons=0.1, handover=0.001, layers=4)
+    >>> terms.seconds(1), round(terms.seconds(4), 3), terms.optimum
+    (1.0, 0.328, 30.0)
+    """
+
+    whole: float
+    neurons: float
+    handover: float
+    layers: int
+    reduction: float = 0.0
+
+    def seconds(self, ranks: int) -> float:
+        """Of a step on so many ranks."""
+        waiting = (ranks - 1) * (self.neurons / ranks + self.handover)
+        return self.whole / ranks + waiting + (self.reduction if ranks > 1 else 0.0)
+
+    @property
+    def optimum(self) -> float:
+        """The number of ranks that takes least, not rounded: at least 1, endless where handing over takes no time."""
+        gain = max(self.whole - self.neurons, 0.0)
+        return max(sqrt(gain / self.handover), 1.0) if self.handover else float("inf") if gain else 1.0
+
+
+def simulated(terms: Terms, ranks: int) -> float:
+    """The same as events: every rank goes through its part of every layer, and waits for the state of the rank before."""
+    spatial = (terms.whole / terms.layers - terms.neurons) / ranks
+    free = [0.0] * ranks
+    for _ in range(terms.layers):
+        state_there = 0.0
+        for rank in range(ranks):
+            free[rank] = max(free[rank] + spatial, state_there) + terms.neurons / ranks
+            state_there = free[rank] + terms.handover
+    return max(free) + (terms.reduction if ranks > 1 else 0.0)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What terms say, each with its quartiles: the middle, and what the unfavourable and the favourable ends give."""
+
+    low: Terms
+    middle: Terms
+    high: Terms
+
+    @classmethod
+    def of(cls, quartiles: dict[str, list[float]], layers: int) -> "Prediction":
+        """From the quartiles of every term by its name."""
+        low, middle, high = (Terms(layers=layers, **{name: ends[at] for name, ends in quartiles.items()}) for at in range(3))
+        return cls(low, middle, high)
+
+    def seconds(self, ranks: int) -> tuple[float, float, float]:
+        """Middle, least and most of a step on so many ranks."""
+        return self.middle.seconds(ranks), self.low.seconds(ranks), self.high.seconds(ranks)
+
+    @property
+    def optimum(self) -> tuple[float, float, float]:
+        """Middle, least and most of the best number of ranks."""
+        least = replace(self.low, neurons=self.high.neurons, handover=self.high.handover)
+        most = replace(self.high, neurons=self.low.neurons, handover=self.low.handover)
+        return self.middle.optimum, least.optimum, most.optimum

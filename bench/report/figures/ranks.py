@@ -1,0 +1,66 @@
+"""Speed-up over ranks: measured points, the ideal, and what is predicted beyond them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..ranks import FARTHEST, Scaling, note_of, ranks_of, scalings
+from ..table import Table
+from .figure import Figure, Panel, short
+from .spec import Spec, coloured, dots, hint, layer, log_axis, plane
+
+TEXT = (
+    "How many times as much work so many ranks do in a second as one rank of the same framework; grey: the ranks themselves. "
+    "Strong scaling is of a case of one size, weak scaling of one that grows with the ranks. Dashed curves are simulated: predicted "
+    "from Ts, F and Tc measured on one device, not measured. Ranks that share a machine's cores show that it works, not how it "
+    "scales."
+)
+
+
+def ranks(table: Table) -> Figure:
+    by_title: dict[str, list[Scaling]] = {}
+    for scaling in scalings(table):
+        by_title.setdefault(scaling.title, []).append(scaling)
+    panels = [panel for title, found in by_title.items() if (panel := _panel(title, found)).points]
+    return Figure("ranks", "How ranks scale", TEXT, _spec(), panels, "No case was timed on one rank and on several.")
+
+
+def _panel(title: str, found: list[Scaling]) -> Panel:
+    points = [point for scaling in found for point in (*_measured(scaling), *_predicted(scaling))]
+    most = max((point["ranks"] for point in points), default=0)
+    ends = (1, most) if most else ()
+    points += [{"variant": "", "kind": "ideal", "ranks": count, "speed": count, "said": ""} for count in ends]
+    variants = list(dict.fromkeys(scaling.alone.variant for scaling in found))
+    return Panel(title, {}, points, {}, {"variants": variants}, list(filter(None, map(note_of, found))))
+
+
+def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
+    for entry in (scaling.alone, *scaling.together):
+        if (speed := scaling.speed_up(entry)) is not None:
+            own = {"kind": "measured", "ranks": ranks_of(entry), "speed": short(speed), "said": f"{speed:.2f}×"}
+            yield {"row": entry.index, **own}
+
+
+def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
+    """The curve that terms of one device give, against one rank in the same model."""
+    if (prediction := scaling.prediction) is None:
+        return
+    alone = prediction.middle.seconds(1)
+    for count in range(1, FARTHEST + 1):
+        speed = alone / prediction.middle.seconds(count)
+        own = {"kind": "predicted", "ranks": count, "speed": short(speed), "said": f"{speed:.2f}×, predicted"}
+        yield {"variant": scaling.alone.variant, **own}
+
+
+def _spec() -> Spec:
+    x = log_axis("ranks", "ranks", "", base=2)
+    y = log_axis("speed", "speed-up over one rank", "", channel="y", base=2)
+    place, looks = {"x": x, "y": y}, coloured("$variants")
+    colour = {"color": looks["color"]}
+    measured = "datum.kind == 'measured'"
+    layers = [
+        layer("line", place, "datum.kind == 'ideal'", strokeWidth=1, stroke="$muted"),
+        layer("line", {**place, **colour}, "datum.kind == 'predicted'", strokeWidth=1.5, strokeDash=[4, 4]),
+        layer("line", {**place, **colour}, measured, strokeWidth=1.5),
+        dots({**place, **looks, "tooltip": hint(framework="variant", ranks="ranks", speed_up="said")}, measured, size=60),
+    ]
+    return plane(layers, [])

@@ -1,0 +1,109 @@
+"""How a case scales over ranks: what so many ranks take beside one. Two numbers of ranks are never in one ranking; here each
+stands beside one rank of the same framework."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from .. import units
+from ..measure.pipeline import Prediction
+from ..records.rows import grouped
+from .metric import Entry
+from .predicted import predicted_of
+from .table import Table
+
+SHARED = {"data": "batch", "time": "time_steps"}
+"""The size that ranks share."""
+HEAD = ("framework", "ranks", "step", "speed-up", "efficiency", "memory of a rank", "waits", "predicted")
+FARTHEST = 64
+"""Ranks up to which a prediction is drawn."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A framework variant on one rank and on several: `strong`, of a case of one size, or weak, of one that grows with them."""
+
+    strong: bool
+    parallel: str
+    conditions: str
+    alone: Entry
+    together: tuple[Entry, ...]
+
+    @property
+    def title(self) -> str:
+        kind = "strong scaling" if self.strong else "weak scaling: the size grows with the ranks"
+        return " · ".join(filter(None, (kind, f"{self.parallel} parallel", self.conditions)))
+
+    def speed_up(self, entry: Entry) -> float | None:
+        """Work in a second over that of one rank."""
+        if not (self.alone.shows("step") and entry.shows("step")):
+            return None
+        work = 1 if self.strong else ranks_of(entry)
+        return float(work * self.alone.values["step_s"] / entry.values["step_s"])
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """From the terms that the first of its cases with several ranks measured; of one size only."""
+        return next(filter(None, (predicted_of(entry.row) for entry in self.together)), None) if self.strong else None
+
+
+def ranks_of(entry: Entry) -> int:
+    return entry.row.case.ranks or 1
+
+
+def scalings(table: Table) -> list[Scaling]:
+    """Everything that was measured on one rank and on several, strong scaling first."""
+    return [*_found(table, True), *_found(table, False)]
+
+
+def _found(table: Table, strong: bool) -> Iterator[Scaling]:
+    for parallel, size in SHARED.items():
+        without = ("ranks", "parallel") if strong else ("ranks", "parallel", size)
+        for where, group in table.groups(without):
+            shown = " · ".join(where[axis] for axis in table.conditions.varying_axes if axis in where)
+            own = [entry for entry in group if entry.row.case.parallel in (None, parallel)]
+            for members in grouped(own, partial(_line, size="" if strong else size)).values():
+                ordered = sorted(members, key=ranks_of)
+                if ranks_of(ordered[0]) == 1 and len(ordered) > 1:
+                    yield Scaling(strong, parallel, shown, ordered[0], tuple(ordered[1:]))
+
+
+def _line(entry: Entry, size: str) -> tuple[str, float]:
+    """Cases of one line are alike in this: of weak scaling, in the part of a rank."""
+    return entry.variant, getattr(entry.row.case, size) / ranks_of(entry) if size else 0.0
+
+
+def lines_of(scaling: Scaling) -> list[list[str]]:
+    """The cells below HEAD, one rank first."""
+    prediction, lines = scaling.prediction, []
+    for entry in (scaling.alone, *scaling.together):
+        ranks, speed_up = ranks_of(entry), scaling.speed_up(entry)
+        weighed = entry.values["step_peak_memory_bytes"] if entry.row.proved else None
+        wait = entry.values["rank_wait_s"]
+        lines.append(
+            [
+                entry.variant,
+                str(ranks),
+                units.seconds(entry.values["step_s"]) if entry.shows("step") else entry.row.status,
+                "" if speed_up is None else f"{speed_up:.2f}×",
+                "" if speed_up is None else units.share(speed_up / ranks),
+                "" if weighed is None else units.size(weighed),
+                "" if wait is None else units.seconds(wait),
+                "" if prediction is None else predicted(prediction, ranks),
+            ]
+        )
+    return lines
+
+
+def predicted(prediction: Prediction, ranks: int) -> str:
+    middle, least, most = prediction.seconds(ranks)
+    return f"{units.seconds(middle)} ({units.seconds_between(least, most)})"
+
+
+def note_of(scaling: Scaling) -> str:
+    """What is predicted of the best number of ranks, and of what; empty where nothing is."""
+    if scaling.prediction is None:
+        return ""
+    middle, least, most = scaling.prediction.optimum
+    of = "predicted from Ts, F and Tc measured on one device, not measured"
+    return f"{scaling.alone.variant}: best on about {middle:.3g} ranks ({least:.3g}–{most:.3g}), {of}"

@@ -1,0 +1,26 @@
+"""How ranks scale, in a terminal: a table of its own, below the rankings."""
+
+import rich.table
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+
+from ..ranks import HEAD, lines_of, note_of, scalings
+from ..table import Table
+
+
+def print_scalings(table: Table, console: Console) -> None:
+    """One table for everything that was measured on one rank and on several, and below it what is predicted."""
+    for scaling in scalings(table):
+        lines = lines_of(scaling)
+        known = [at for at in range(len(HEAD)) if any(line[at] for line in lines)]
+        drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
+        for at in known:
+            drawn.add_column(HEAD[at], justify="left" if at == 0 else "right")
+        for line in lines:
+            drawn.add_row(*(escape(line[at]) for at in known))
+        console.print(f"[bold]{escape(scaling.title)}[/]", highlight=False)
+        console.print(drawn)
+        if note := note_of(scaling):
+            console.print(f"  {escape(note)}", highlight=False)
+        console.print()
