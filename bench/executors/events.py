@@ -27,6 +27,7 @@ from ..schema import (
     Weighed,
     understood,
 )
+from ..schema.distributed import Distributed
 from ..texts import clean
 
 SENSELESS = "its worker reported what makes no sense"
@@ -102,6 +103,7 @@ class Event(_Strict):
     host_peak_bytes: Bytes | None = None
     breakdown: Breakdown | None = None
     learning: Learning | None = None
+    distributed: Distributed | None = None
     flops_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()

@@ -14,10 +14,10 @@ from .. import schema
 from ..experiment.config import Grid
 from ..facts import Facts
 from ..mistakes import LARGEST_SEED, MOMENT, shown
+from ..schema.distributed import Distributed
 from ..status import worst
 from ..texts import clean
 from ..workloads.own import REFERENCE
-from .distributed import Distributed
 
 SCHEMA: Literal[2] = 2
 COMMIT = r"^[0-9a-f]{40,64}(-dirty)?$"

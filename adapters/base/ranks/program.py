@@ -182,7 +182,7 @@ class RankedProgram(Program):
         return told[0]
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
-        """What is known of the ranks, outside the clock: see `records.distributed`. A step is made for it."""
+        """What is known of the ranks, outside the clock: see `snnbench.schema.distributed`. A step is made for it."""
         x = self.put_input(array)
         back = self.put_upstream(upstream, self.forward(x))
         self.ranks.ask("waited", self.number)

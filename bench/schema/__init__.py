@@ -22,9 +22,9 @@ from typing_extensions import TypedDict
 from snnbench.adapters.base.breakdown import KINDS, STAGES
 from snnbench.adapters.base.case import PHASES
 
-from .mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
-from .status import PARTS, STATUSES
-from .texts import anonymous, clean, cut
+from ..mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
+from ..status import PARTS, STATUSES
+from ..texts import anonymous, clean, cut
 
 if TYPE_CHECKING:
     Status = str

@@ -5,7 +5,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ..schema import Bytes, Count, Label, Seconds
+from . import Bytes, Count, Label, Seconds
 
 Quartiles = Annotated[list[Seconds], Field(min_length=3, max_length=3)]
 
