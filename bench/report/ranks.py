@@ -15,6 +15,8 @@ from .table import Table
 SHARED = {"data": "batch", "time": "time_steps"}
 """The size that ranks share."""
 HEAD = ("framework", "ranks", "step", "speed-up", "efficiency", "memory of a rank", "waits", "predicted")
+AGREES = 0.15
+"""How far a measured step may be from what is predicted."""
 FARTHEST = 64
 """Ranks up to which a prediction is drawn."""
 
@@ -100,10 +102,21 @@ def predicted(prediction: Prediction, ranks: int) -> str:
     return f"{units.seconds(middle)} ({units.seconds_between(least, most)})"
 
 
-def note_of(scaling: Scaling) -> str:
-    """What is predicted of the best number of ranks, and of what; empty where nothing is."""
-    if scaling.prediction is None:
-        return ""
-    middle, least, most = scaling.prediction.optimum
+def notes_of(scaling: Scaling) -> list[str]:
+    """What is predicted of the best number of ranks, and of what; where measured steps are far from it."""
+    if (prediction := scaling.prediction) is None:
+        return []
+    name, (middle, least, most) = scaling.alone.variant, prediction.optimum
     of = "predicted from Ts, F and Tc measured on one device, not measured"
-    return f"{scaling.alone.variant}: best on about {middle:.3g} ranks ({least:.3g}–{most:.3g}), {of}"
+    notes = [f"{name}: best on about {middle:.3g} ranks ({least:.3g}–{most:.3g}), {of}"]
+    for entry in (each for each in scaling.together if each.shows("step")):
+        apart = entry.values["step_s"] / prediction.seconds(ranks_of(entry))[0] - 1
+        if abs(apart) > AGREES:
+            more = f"{abs(apart):.0%} {'longer' if apart > 0 else 'shorter'}"
+            notes.append(f"{name}: the step of {ranks_of(entry)} ranks is {more} than predicted, not within {AGREES:.0%}")
+    return notes
+
+
+def by_title(table: Table) -> dict[str, list[Scaling]]:
+    """What stands in one table, by its title."""
+    return grouped(scalings(table), lambda scaling: scaling.title)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..ranks import FARTHEST, Scaling, note_of, ranks_of, scalings
+from ..ranks import FARTHEST, Scaling, by_title, notes_of, ranks_of
 from ..table import Table
 from .figure import Figure, Panel, short
 from .spec import Spec, coloured, dots, hint, layer, log_axis, plane
@@ -17,10 +17,7 @@ TEXT = (
 
 
 def ranks(table: Table) -> Figure:
-    by_title: dict[str, list[Scaling]] = {}
-    for scaling in scalings(table):
-        by_title.setdefault(scaling.title, []).append(scaling)
-    panels = [panel for title, found in by_title.items() if (panel := _panel(title, found)).points]
+    panels = [panel for title, found in by_title(table).items() if (panel := _panel(title, found)).points]
     return Figure("ranks", "How ranks scale", TEXT, _spec(), panels, "No case was timed on one rank and on several.")
 
 
@@ -30,7 +27,7 @@ def _panel(title: str, found: list[Scaling]) -> Panel:
     ends = (1, most) if most else ()
     points += [{"variant": "", "kind": "ideal", "ranks": count, "speed": count, "said": ""} for count in ends]
     variants = list(dict.fromkeys(scaling.alone.variant for scaling in found))
-    return Panel(title, {}, points, {}, {"variants": variants}, list(filter(None, map(note_of, found))))
+    return Panel(title, {}, points, {}, {"variants": variants}, [note for scaling in found for note in notes_of(scaling)])
 
 
 def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
@@ -52,8 +49,8 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
 
 
 def _spec() -> Spec:
-    x = log_axis("ranks", "ranks", "", base=2)
-    y = log_axis("speed", "speed-up over one rank", "", channel="y", base=2)
+    x = log_axis("ranks", "ranks", "format(datum.value, 'd')", base=2)
+    y = log_axis("speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2)
     place, looks = {"x": x, "y": y}, coloured("$variants")
     colour = {"color": looks["color"]}
     measured = "datum.kind == 'measured'"

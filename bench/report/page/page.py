@@ -15,7 +15,7 @@ from ...workloads import WORKLOADS
 from ..coverage import REFUSED, axis_of, coverage, kind_of
 from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
-from ..ranks import HEAD, lines_of, scalings
+from ..ranks import HEAD, by_title, lines_of
 from ..table import Table
 from ..theme import config, named, styles
 from .answer import answer
@@ -84,7 +84,7 @@ def html_text(
         coverage=coverage(rows, conditions),
         filters=_filters(table),
         figures=figures,
-        scalings=[{"title": one.title, "lines": lines_of(one)} for one in scalings(table)],
+        scalings=_scalings(table),
         rank_heads=HEAD,
         views=VIEWS,
         columns=columns,
@@ -95,6 +95,11 @@ def html_text(
         provenance=provenance(rows, conditions),
         workloads=_workloads(table),
     )
+
+
+def _scalings(table: Table) -> list[dict[str, Any]]:
+    """The tables of how ranks scale."""
+    return [{"title": title, "lines": sum(map(lines_of, found), [])} for title, found in by_title(table).items()]
 
 
 def _workloads(table: Table) -> dict[str, str]:
