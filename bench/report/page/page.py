@@ -99,7 +99,8 @@ def html_text(
 
 def _scalings(table: Table) -> list[dict[str, Any]]:
     """The tables of how ranks scale."""
-    return [{"title": title, "lines": sum(map(lines_of, found), [])} for title, found in by_title(table).items()]
+    tables = by_title(table).items()
+    return [{"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]} for title, found in tables]
 
 
 def _workloads(table: Table) -> dict[str, str]:

@@ -79,6 +79,7 @@ def test_what_has_nothing_to_show_says_why():
     left_out = {each.id for each in one if not each.panels}
     assert left_out == {
         "scaling",
+        "ranks",
         "firing",
         "pareto",
         "stages",
