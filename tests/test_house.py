@@ -15,7 +15,7 @@ FLOORS = [
     {"adapters", "mistakes"},
     {"status", "machine", "data"},
     {"measure", "workloads", "schema"},
-    {"proof", "experiment", "facts"},
+    {"proof", "experiment"},
     {"records", "worker", "executors"},
     {"report", "environments"},
     {"runner"},

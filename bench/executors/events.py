@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from ..facts import Facts
 from ..schema import (
     Breakdown,
     Bytes,
@@ -28,6 +27,7 @@ from ..schema import (
     understood,
 )
 from ..schema.distributed import Distributed
+from ..schema.facts import Facts
 from ..texts import clean
 
 SENSELESS = "its worker reported what makes no sense"

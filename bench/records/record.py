@@ -12,9 +12,9 @@ from snnbench.adapters.base.case import Case
 
 from .. import schema
 from ..experiment.config import Grid
-from ..facts import Facts
 from ..mistakes import LARGEST_SEED, MOMENT, shown
 from ..schema.distributed import Distributed
+from ..schema.facts import Facts
 from ..status import worst
 from ..texts import clean
 from ..workloads.own import REFERENCE

@@ -10,7 +10,7 @@ from typing import Any
 
 from snnbench.adapters.registry import OWN
 
-from ..facts import KnownFacts
+from ..schema.facts import KnownFacts
 from ..texts import NAME_NOBODY, anonymous
 from .record import Record
 

@@ -26,11 +26,11 @@ class Task:
     threads: int
     phases: tuple[str, ...]
     timed: bool
-    timeout: float = 600.0
     free_run: Path = Path()
     recordings: Path = Path()
     cache: Path = Path()
     version: str | None = None
+    timeout: float = 600.0
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""

@@ -16,5 +16,6 @@ def ranked(reference, case, cores=(0,), timeout=120.0):
     adapter = registry.load(reference)
     for name in adapter.requires:
         importlib.import_module(name)
-    with shared_by_ranks(adapter, Task(case, reference, 0, 1, ("step",), True, timeout), list(cores), MEMORY_BYTES) as shared:
+    task = Task(case, reference, 0, 1, ("step",), True, timeout=timeout)
+    with shared_by_ranks(adapter, task, list(cores), MEMORY_BYTES) as shared:
         yield shared

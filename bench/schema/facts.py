@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationInfo, with_config
 from typing_extensions import TypedDict
 
-from .schema import Bytes, Count, Finite, Label, Positive, Seconds, Share, Text, Texts, understood
+from . import Bytes, Count, Finite, Label, Positive, Seconds, Share, Text, Texts, understood
 
 
 @with_config(ConfigDict(extra="ignore", strict=True))
