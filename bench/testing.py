@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from snnbench.adapters.base.case import Case
-
+from .experiment.setting import Argument
 from .experiment.values import parse_duration
 from .mistakes import ConfigError
 from .runner.check import checker, plan_check, points_to_check
@@ -45,8 +44,10 @@ def equivalence(
 
     @cache
     def planned() -> list[PlannedCase]:
-        points = points_to_check(Case("", device=device, **axes), neuron, precision)
-        cases, _ = plan_check(list(variants), points, [adapter])
+        given = {"device": device, "neuron": neuron, "precision": precision, **axes}
+        listed = {axis: [*value] if isinstance(value, list | tuple) else [value] for axis, value in given.items()}
+        settings = [Argument(f"grid.{axis}", values, "equivalence") for axis, values in listed.items()]
+        cases, _ = plan_check(list(variants), points_to_check(settings), [adapter])
         if len(cases) != len(named):
             raise ConfigError(f"equivalence: {len(named)} cases are named and {len(cases)} are meant; name each once, and no '*'")
         return cases

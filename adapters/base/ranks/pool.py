@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from ..contract import MemoryProbe
+from ..memory_probe import MemoryProbe
 from .lost import ACROSS, RankAbsent, RankDied
 from .rank import serve
 

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from ..case import Case
-from ..contract import MemoryProbe, OtherNetwork, Parameters, Program
+from ..contract import OtherNetwork, Parameters, Program
+from ..memory_probe import MemoryProbe
 from ..network import Network, Shape
 from ..result import Array, Result
 from ..torch_program import DTYPES

@@ -6,7 +6,7 @@ from typing import Any
 from ..ranks import FARTHEST, Scaling, by_title, notes_of, ranks_of
 from ..table import Table
 from .figure import Figure, Panel, short
-from .spec import Spec, coloured, dots, hint, layer, log_axis, plane
+from .spec import LEGENDED, Spec, dots, hint, layer, log_axis, plane
 
 TEXT = (
     "How many times as much work so many ranks do in a second as one rank of the same framework; grey: the ranks themselves. "
@@ -51,8 +51,8 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
 def _spec() -> Spec:
     x = log_axis("ranks", "ranks", "format(datum.value, 'd')", base=2)
     y = log_axis("speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2)
-    place, looks = {"x": x, "y": y}, coloured("$variants")
-    colour = {"color": looks["color"]}
+    place, colour = {"x": x, "y": y}, {"color": LEGENDED["color"]}
+    looks = {**colour, "shape": LEGENDED["shape"]}
     measured = "datum.kind == 'measured'"
     layers = [
         layer("line", place, "datum.kind == 'ideal'", strokeWidth=1, stroke="$muted"),
