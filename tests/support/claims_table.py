@@ -64,10 +64,10 @@ def decided(claim: Claim, table: Table) -> tuple[str, str]:
     """What was measured, in words, and the verdict."""
     how = claim.measured
     both = f"`{how['ours']}` to `{how['theirs']}`"
-    if "memory" in how:
-        column = f"step_{how['memory']}_bytes"
+    if "memory" in how or "kept" in how:
+        column, words = (f"step_{how['memory']}_bytes", how["memory"]) if "memory" in how else (how["kept"], "bytes that are kept")
         share = _entry(table, how, "ours").values[column] / _entry(table, how, "theirs").values[column]
-        return f"{both}: {share:.2f}× the {how['memory'].replace('_', ' ')}", claim.verdict(share, share)
+        return f"{both}: {share:.2f}× the {words.replace('_', ' ')}", claim.verdict(share, share)
     if "faster" in how:
         ratio, low, high = _faster(table, how, how["faster"])
         words = f"{both}: {exp(ratio):.2f}× ({exp(low):.2f}–{exp(high):.2f}) as fast"
