@@ -42,7 +42,7 @@ def test_a_worker_imports_neither_the_harness_s_libraries_nor_a_framework(module
 
 
 def test_the_parent_imports_no_framework():
-    source = IMPORTS.format("snnbench.run.runner", ("torch", "jax", "norse", "snntorch"))
+    source = IMPORTS.format("snnbench.runner.execute", ("torch", "jax", "norse", "snntorch"))
     ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(ended.stdout) == []
 

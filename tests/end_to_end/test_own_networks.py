@@ -12,7 +12,7 @@ from support.nir_files import GOLDEN, affine, chain, lif, write_nir
 from snnbench.machine.energy import EnergyMeter
 from snnbench.records.store import ResultFolder
 from snnbench.report.page.reproduce import result_set
-from snnbench.run import block
+from snnbench.runner import block
 
 NIR = {
     "snntorch": 'dt = 1e-4\ndecay = "euler"\nreset = "hard"',

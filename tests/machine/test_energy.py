@@ -7,7 +7,7 @@ import pytest
 
 from snnbench.machine import nvml
 from snnbench.machine.energy import RAPL, EnergyMeter, meter_of
-from snnbench.run.energy import energy_of_step
+from snnbench.runner.energy import energy_of_step
 
 
 def domain(root, folder, name, microjoules, most=1_000_000):

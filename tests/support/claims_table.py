@@ -65,7 +65,9 @@ def decided(claim: Claim, table: Table) -> tuple[str, str]:
     how = claim.measured
     both = f"`{how['ours']}` to `{how['theirs']}`"
     if "memory" in how or "kept" in how:
-        column, words = (f"step_{how['memory']}_bytes", how["memory"]) if "memory" in how else (how["kept"], "bytes that are kept")
+        column, words = (
+            (f"step_{how['memory']}_bytes", how["memory"]) if "memory" in how else (how["kept"], "bytes that are kept")
+        )
         share = _entry(table, how, "ours").values[column] / _entry(table, how, "theirs").values[column]
         return f"{both}: {share:.2f}× the {words.replace('_', ' ')}", claim.verdict(share, share)
     if "faster" in how:
