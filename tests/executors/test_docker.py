@@ -120,7 +120,7 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
 
 def running(snnbench) -> str:
     """The events of the worker at work."""
-    return "".join(path.read_text() for path in (snnbench.folder / "out").glob("snnbench-scratch-*/files/workers/run-*/events"))
+    return "".join(path.read_text() for path in (snnbench.folder / "out").rglob("workers/run-*/events"))
 
 
 @pytest.mark.engine
