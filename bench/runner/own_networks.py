@@ -7,7 +7,7 @@ from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apar
 from ..executors.surroundings import worker_environment
 from ..experiment.config import Experiment
 from ..experiment.network import NetworkFault, NetworkTable
-from ..experiment.nir_file import read_nir
+from ..experiment.nir_apart import read_apart
 from ..experiment.nir_network import network_of
 from ..mistakes import ConfigError
 from ..texts import clean
@@ -33,7 +33,7 @@ def with_networks(experiment: Experiment, place: str) -> Experiment:
 
 def _of_file(path: Path, table: NetworkTable) -> str:
     """The text of the network in a NIR file. Raises NetworkFault."""
-    return as_text(network_of(read_nir(path), table))
+    return as_text(network_of(read_apart(path), table))
 
 
 def _of_function(reference: str) -> str:
