@@ -270,9 +270,10 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
 
 def meaningless(grid: Grid) -> list[str]:
     """The axes whose values come to nothing for every workload of the grid."""
-    return [
-        axis for axis in Grid.model_fields if all(WORKLOADS[name].ignores(axis, getattr(grid, axis)) for name in grid.workload)
+    ignored = [
+        name for name in Grid.model_fields if all(WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload)
     ]
+    return [*ignored, *(["parallel"] if set(grid.ranks) == {1} else [])]
 
 
 def listed(value: Any) -> list[Any]:

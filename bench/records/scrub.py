@@ -22,6 +22,7 @@ FIELDS = (
     "snnbench", "case_id", "case", "set", "block", "live_set", "attempt", "done_key", "status", "reason", "parts", "facts",
     "proof", "memory", "memory_meaning", "host_peak_bytes", "breakdown", "learning", "ceilings", "warnings", "exit_code",
     "signal", "adapter", "environment", "machine", "measure", "monitor", "started_at", "duration_s", "overhead_s",
+    "git_commit", "distributed",
 )  # fmt: skip
 """Of a record; `traceback` and `stderr_tail` stay at home."""
 INSIDE = {

@@ -37,7 +37,7 @@ DELIVERY = (
     _found(
         "batches_per_s", _batches_per_s, "per_s", "batches/s", "delivered, and trained on if there is a network behind", "times"
     ),
-    _told("cpu_s_per_sample", "cpu_s_per_sample", "s", "CPU a sample", "of all processes of the case", "times", 293),
+    _told("cpu_s_per_sample", "cpu_per_sample_s", "s", "CPU a sample", "of all processes of the case", "times", 293),
     _told("epoch_wait_s", "epoch_wait_s", "s", "waits", "seconds of an epoch that the device waits for batches", "start", 430),
     _told("epoch_train_s", "epoch_train_s", "s", "trains", "seconds of the same epoch that the network trains", "start", 431),
     _found("waiting_share", _waiting_share, "share", "waiting", "share of an epoch in which the device waits", "times"),

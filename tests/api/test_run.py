@@ -72,7 +72,10 @@ MISTAKES = {
     "a value": (lambda: own.run(EXPERIMENT, neurons=[31, 0]), "run(neurons=0): must be above 0"),
     "an axis": (lambda: own.run(EXPERIMENT, neurns=3), "run: grid.neurns: unknown key; did you mean 'neurons'?"),
     "of the values": (lambda: own.run({**EXPERIMENT, "grid": {"batch": [0]}}), "config: grid.batch = 0: must be above 0"),
-    "executor": (lambda: own.run(EXPERIMENT, executor="dokcer"), "run(executor='dokcer'): must be one of local, docker; did you"),
+    "executor": (
+        lambda: own.run(EXPERIMENT, executor="dokcer"),
+        "run(executor='dokcer'): must be one of local, docker, slurm; did",
+    ),
     "framework": (lambda: own.run(EXPERIMENT, framework="numpi"), "config: grid.framework = 'numpi': unknown framework; did you"),
     "only": (lambda: own.run(EXPERIMENT, only="framework=x"), "--only framework=x: no case left"),
 }

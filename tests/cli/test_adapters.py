@@ -6,7 +6,7 @@ import pytest
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import BUILT_IN, OWN
 from snnbench.kernels.spec import NEURONS
 
 BROKEN = f"{FAULTY / 'import_raises.py'}:ImportRaises"
@@ -47,7 +47,7 @@ def test_every_adapter_is_in_the_document(document, adapters):
     assert adapters["torch"]["constructions"] == ["default", "stepwise", "vanilla"]
     assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
     assert adapters["norse"]["neurons"]["native"] is None
-    assert {name for name in BUILT_IN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
+    assert {name for name in OWN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
     for name in BUILT_IN:
         entry = adapters[name]
         assert len(entry["source_sha256"]) == 64
@@ -63,7 +63,7 @@ def test_one_that_cannot_be_imported_is_shown_with_its_error(adapters):
     errors = {name: entry["error"] for name, entry in adapters.items() if "error" in entry}
     assert errors.pop("import-raises") == "RuntimeError: this framework wants another NumPy"
     assert errors == dict.fromkeys([name for _, name in DECLARED.values()], "RuntimeError: not today")
-    assert adapters.keys() == {*BUILT_IN, "import-raises", *errors}
+    assert adapters.keys() == {*OWN, "import-raises", *errors}
 
 
 def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, adapters):
@@ -96,7 +96,7 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
 def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     ended = snnbench_module("adapters", *given[:2])
     lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
-    assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(BUILT_IN) + 2
+    assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(OWN) + 2
     assert "3 constructions, 5 modes" in lines["torch"]
     assert lines["snntorch-ipu"].endswith("snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have")
     assert lines["import-raises"].endswith("RuntimeError: this framework wants another NumPy")

@@ -11,6 +11,7 @@ from snnbench.cli.app import VERBS
 
 SHOWN = {
     # verb: (arguments, exit code, what stdout has)
+    "quick": (["quick", "--help"], 0, "fastest"),
     "plan": (["plan", "--config", "odd.toml", "--json"], 0, '"cases"'),
     "check": (
         ["check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY],

@@ -70,7 +70,7 @@ def test_before_the_first_case_a_sentence_says_so(verb, sent, tmp_path):
     """The first worker of a command is asked about adapters."""
     config = tmp_path / "a.toml"
     config.write_text('name = "a"\n[grid]\nframework = ["torch"]\n')
-    command = COMMAND.replace('["check", "--help"]', str([word.format(config=config) for word in VERBS[verb]]))
+    command = COMMAND.replace('["--version"]', str([word.format(config=config) for word in VERBS[verb]]))
     done = subprocess.run(
         [sys.executable, "-c", AT_WORKER + command, "", str(int(sent))], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )

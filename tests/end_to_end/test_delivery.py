@@ -47,7 +47,7 @@ def test_what_means_nothing_is_empty(run):
 def test_the_columns_of_deliveries_are_filled(run):
     rows = {row["construction"]: row for row in run.rows}
     for row in rows.values():
-        for name in ("step_s", "first_call_s", "batches_per_s", "cpu_s_per_sample", "epoch_wait_s"):
+        for name in ("step_s", "first_call_s", "batches_per_s", "cpu_per_sample_s", "epoch_wait_s"):
             assert float(row[name]) > 0, name
         assert row["batches"] == "2" and row["epoch_train_s"] == row["waiting_share"] == ""
         assert float(row["batches_per_s"]) == pytest.approx(2 / float(row["step_s"]), rel=1e-3)

@@ -4,7 +4,7 @@ import pytest
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import BUILT_IN, OWN
 from snnbench.environments import inventory
 from snnbench.environments.inventory import take_inventory
 from snnbench.experiment.grid import resolve_framework
@@ -30,7 +30,7 @@ def launched(monkeypatch, tmp_path):
 def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
     there = take_inventory([NUMPY], Inquiry(frameworks=("norse:lif", "torch:*"), points=POINTS))
     assert [job["references"] for job in launched] == [(BUILT_IN["torch"], BUILT_IN["norse"]), (NUMPY,)]
-    assert list(there.adapters) == [*BUILT_IN, "numpy"], "names of all, for messages about unknown ones"
+    assert list(there.adapters) == [*OWN, "numpy"], "names of all, for messages about unknown ones"
     assert there.adapters["norse"].version and there.adapters["jax"].version is None
     assert (there.default.name, there.default.devices[0]) == ("default", "cpu")
     numpy = there.adapters["numpy"]

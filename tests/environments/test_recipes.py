@@ -60,7 +60,7 @@ def test_the_built_in_recipes_pin_all_they_install():
 
 HARNESS = {
     *("annotated-doc", "annotated-types", "docker", "nvidia-ml-py", "pydantic", "pydantic-core", "shellingham", "typer"),
-    *("typing-inspection", "vl-convert-python"),
+    *("pyarrow", "typing-inspection", "vl-convert-python"),
 }
 """What only the harness imports, outside environments; the rest that `standard` leaves out is for tests."""
 

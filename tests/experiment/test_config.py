@@ -166,7 +166,8 @@ def test_shipped_configs_load(path):
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_values_are_read_as_the_file_that_has_them_and_stay_as_they_are(path):
+def test_values_are_read_as_the_file_that_has_them_and_stay_as_they_are(path, monkeypatch):
+    monkeypatch.chdir(path.parent)  # files in values are named relative to the current folder
     values, before = tomllib.loads(path.read_text()), tomllib.loads(path.read_text())
     settings = [parse_setting("grid.batch=3")]
     assert load_config(values, settings) == load_config(path, settings)

@@ -3,6 +3,7 @@
 import pytest
 
 from snnbench.experiment.config import load_config
+from snnbench.experiment.setting import parse_setting
 from snnbench.mistakes import ConfigError
 
 MISTAKES = {
@@ -40,7 +41,8 @@ def test_by_default_a_part_has_its_node_alone(tmp_path):
     path.write_text('name = "a"')
     table = load_config(path).slurm
     assert (table.parts, table.options, table.prelude) == (1, ["--exclusive"], "")
-    assert load_config(path, ['slurm.options=["-pgpu", "--time=1:00"]', "slurm.parts=3"]).slurm.options == [
+    settings = map(parse_setting, ['slurm.options=["-pgpu", "--time=1:00"]', "slurm.parts=3"])
+    assert load_config(path, [*settings]).slurm.options == [
         "-pgpu",
         "--time=1:00",
     ]

@@ -1,5 +1,7 @@
 """Cases of several ranks are proved like all others and, before that, against one rank."""
 
+import tomllib
+
 import pytest
 from support.paths import WRONG
 from support.proofs import proof_of
@@ -8,6 +10,7 @@ from support.ranked import ranked
 from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import BUILT_IN
 
+FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["ranks"]
 LAYER = {"neurons": 31, "time_steps": 41, "batch": 5}
 NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "time_steps": 5, "batch": 5, "norm": True}
 NETWORK |= {"layers": None, "neurons": None, "bias": None, "input_grad": True, "loss": "cross-entropy", "optimizer": "sgd"}
@@ -45,19 +48,11 @@ def test_four_ranks():
     assert stages_of("fused", case)["small problem, fp32, against one rank"].case.batch == 5
 
 
-@pytest.mark.parametrize(
-    ("fault", "words", "parallel"),
-    [
-        ("OwnStatistics", "of its own items, not of those of all ranks", "data"),
-        ("MeanOfMeans", "the loss is the mean of the ranks' means, not the mean of all items", "data"),
-        ("Unreduced", "rank 1 of 2: the gradient of the ", "data"),
-        ("Truncates", "the state is detached there", "time"),
-    ],
-)
-def test_what_ranks_compute_wrong_is_named(fault, words, parallel):
-    reference = f"{WRONG / 'ranks.py'}:{fault}"
-    case = case_of(fault, parallel=parallel, **NETWORK)
-    with ranked(reference, case) as adapter:
+@pytest.mark.parametrize(("fault", "words"), FAULTS.items())
+def test_what_ranks_compute_wrong_is_named(fault, words):
+    parallel = "time" if fault.endswith("Truncates") else "data"
+    case = case_of(fault.partition(":")[2], parallel=parallel, **NETWORK)
+    with ranked(f"{WRONG / fault}", case) as adapter:
         proof = proof_of(adapter, case)
     assert not proof.passed
     assert "fp32, against one rank: " in proof.reason and words in proof.reason

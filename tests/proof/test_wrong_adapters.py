@@ -105,6 +105,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TABLE["synapses"],
         *TABLE["decays"],
         *TABLE["adaptation"],
+        *TABLE["ranks"],
         *TIMED,
         *natives,
         *TABLE["right"],

@@ -29,7 +29,7 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
         for name, content in drawn(examples, [each]):
             kinds.setdefault(each.id, {})[name.rsplit(".", 1)[1]] = content
     assert (
-        set(kinds) == {f.id for f in figures_of(examples) if f.panels} and len(kinds) == len(FIGURES) - 6
+        set(kinds) == {f.id for f in figures_of(examples) if f.panels} and len(kinds) == len(FIGURES) - 11
     )  # no natives, one firing rate, no training in four figures
     for id, files in kinds.items():
         assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id

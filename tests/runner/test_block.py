@@ -21,7 +21,7 @@ class Launcher:
     def __init__(self, *workers):
         self.workers, self.alive_at_start = list(workers), {}
 
-    def free_run(self, planned):
+    def material(self, planned):
         return planned.id, Outcome()
 
     def restore(self, path):

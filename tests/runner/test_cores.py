@@ -19,7 +19,7 @@ def test_ranks_that_are_timed_need_a_core_each(snnbench, timed):
     ("grid", "words"),
     [
         ("ranks = [0]", "grid.ranks = 0: must be"),
-        ('parallel = ["time"]', "grid.parallel = ['time']: means nothing for one rank; give grid.ranks too"),
+        ('parallel = ["time"]', "grid.parallel = ['time']: means nothing for one rank (grid.ranks); leave it out"),
         ('ranks = [2]\nparallel = ["space"]', "grid.parallel = 'space': must be"),
     ],
 )

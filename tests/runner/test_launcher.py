@@ -3,6 +3,7 @@
 import pytest
 from support.workers import Planned
 
+from snnbench.data.shelf import Shelf
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.config import Measure
 from snnbench.runner import launcher as module
@@ -22,7 +23,7 @@ class Folder:
 @pytest.fixture
 def launcher(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "problem_id", lambda case: case.id)
-    return Launcher(Folder(tmp_path), tmp_path / "scratch", Measure(), LocalExecutor(), 1 << 30)
+    return Launcher(Folder(tmp_path), tmp_path / "scratch", Measure(), LocalExecutor(), 1 << 30, Shelf(None))
 
 
 @pytest.mark.parametrize("harm", ["changed", "removed"])
@@ -33,8 +34,8 @@ def test_a_problem_that_a_worker_changed_is_as_it_was_for_the_judge_and_for_the_
     def spoil():
         path.write_bytes(b"gains of zero") if harm == "changed" else path.unlink()
 
-    assert launcher.free_run(Planned("a"))[0] == path
-    for again in (lambda: launcher.free_run(Planned("a")), lambda: launcher.restore(path)):
+    assert launcher.material(Planned("a"))[0] == path
+    for again in (lambda: launcher.material(Planned("a")), lambda: launcher.restore(path)):
         spoil()
         again()
         assert path.read_bytes() == b"the oracle's"

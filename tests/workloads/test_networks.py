@@ -63,7 +63,7 @@ PAIRS = [
     (name, workload)
     for name in [*(f"{each}:vanilla" for each in TORCH), *OWN, *TORCH, *JAX, "rockpool"]
     for workload in WORKLOADS
-    if workload not in ("linear-lif", "lif")
+    if workload not in ("linear-lif", "lif", "data", "network")
 ]
 QUICK = representatives([pair for pair in PAIRS if pair[0] not in OWN]) | {*OWN.items()}
 """Each framework and each network once; the deep ones with layers that are called once for all steps, which takes less."""

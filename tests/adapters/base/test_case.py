@@ -36,6 +36,8 @@ LATER |= {
     "pinned": True,
     "augment": True,
     "behind": "fused",
+    "parallel": "time",
+    "ranks": 2,
 }
 """Fields that EVERYTHING_ELSE does not have: its id is older."""
 INLINE = {"reset": "hard", "decay": 0.5, "threshold": 2, "surrogate": "atan", "slope": 2.0, "max_spikes": 2}
@@ -90,6 +92,8 @@ def test_an_axis_that_a_workload_does_not_have_is_absent():
         "firing",
         "loss",
         "optimizer",
+        "parallel",
+        "ranks",
         "network",
     }
     assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case

@@ -1,8 +1,5 @@
 """A browser, and the reports that tests open in it."""
 
-import os
-import shutil
-
 import pytest
 from support.paths import ROOT
 from support.synthetic import HOSTILE, blocks, many, record, table_of
@@ -11,21 +8,6 @@ from support.visit import Visit
 from snnbench.report.figures import read_published
 from snnbench.report.files import read_results
 from snnbench.report.page.page import html_text
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
-        pytest.skip("there is no chromium here (apt-get install chromium): the report is not looked at")
-    assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The site in a real browser, opened as files: the answer is there at the first click, and nothing is asked of anybody."""
 
-import os
 import re
 import shutil
 from time import perf_counter
@@ -11,10 +10,6 @@ from support.synthetic import HOSTILE, blocks
 
 from snnbench import units
 from snnbench.report.site.pages import site_files
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
-    pytest.skip("there is no chromium here (apt-get install chromium): the site is not looked at", allow_module_level=True)
 
 CUT = """(width) => [...document.querySelectorAll("button, select, summary, h1, h2, p, dd, dt, nav a, label, li")]
   .filter((one) => one.checkVisibility() && !one.closest(".scroll") && one.getBoundingClientRect().right > width + 1)
@@ -37,17 +32,6 @@ CONTRAST = """() => {
     .filter((one) => one.checkVisibility() && one.textContent.trim() && ratio(one) < 4.5)
     .map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 30)}: ${ratio(one).toFixed(1)}`);
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 def written(folder, sources):

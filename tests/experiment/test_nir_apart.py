@@ -1,0 +1,47 @@
+"""A NIR file is read by a process of its own, which may hang or die of it."""
+
+from random import Random
+
+import pytest
+from support.nir_files import GOLDEN
+
+from snnbench.experiment import nir_apart
+from snnbench.experiment.network import NetworkFault, NetworkTable
+from snnbench.experiment.nir_apart import read_apart
+from snnbench.experiment.nir_file import read_nir
+from snnbench.experiment.nir_network import network_of
+
+TABLE = NetworkTable(nir="a.nir", dt=1.0, decay="euler", reset="soft")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_file_is_a_network_or_a_sentence(tmp_path, seed):
+    """Cut anywhere, or with any bytes changed: no traceback, no second line, and no end of it is waited for in vain."""
+    content, random = bytearray((GOLDEN / "sinabs.nir").read_bytes()), Random(seed)
+    if seed % 3 == 0:
+        del content[random.randrange(len(content)) :]
+    for _ in range(seed % 3 * 4):
+        content[random.randrange(len(content))] = random.randrange(256)
+    path = tmp_path / "a.nir"
+    path.write_bytes(content)
+    try:
+        network_of(read_apart(path, seconds=20), TABLE)
+    except NetworkFault as fault:
+        assert "\n" not in str(fault) and len(str(fault)) < 400
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [("while True: pass", "does not come to an end in 0.5 s"), ("import os; os.abort()", "it ended the process that read it")],
+)
+def test_what_hdf5_makes_of_a_damaged_file_is_a_sentence(tmp_path, monkeypatch, does, words):
+    monkeypatch.setattr(nir_apart, "READ", does)
+    with pytest.raises(NetworkFault, match=words):
+        read_apart(tmp_path / "a.nir", seconds=0.5)
+
+
+def test_read_apart_is_read(tmp_path):
+    apart, here = (read(GOLDEN / "sinabs.nir") for read in (read_apart, read_nir))
+    assert apart.edges == here.edges and apart.nodes.keys() == here.nodes.keys()
+    with pytest.raises(NetworkFault, match="is no NIR file that HDF5 can read"):
+        read_apart(tmp_path / "none.nir")
