@@ -63,7 +63,7 @@ def test_each_case_passes_fails_with_the_fault_or_is_skipped_with_the_reason(pro
     assert re.search(r"4 failed, 1 passed, 1 skipped", told), told
     assert "only the decay before the reset" in told
     assert "FAILED test_equivalence.py::test_wrong[hard-fp32]" in told and "resets like `soft`, not `hard`" in told
-    assert "--neuron sofd: must be one of" in told and "unexpected keyword argument 'size'" in told
+    assert "equivalence(neuron='sofd'): must be one of" in told and "equivalence: grid.size: unknown key" in told
     assert "there is no file" in told and "Traceback" not in told
 
 
