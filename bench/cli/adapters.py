@@ -58,6 +58,8 @@ def adapters(
         line(f"[bold]{escape(info.name)}[/] {info.version or ''} [dim]environment {info.home}[/]")
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
+        if info.loads_data:
+            line(f"  strategies of the workload data: {', '.join(f'{info.name}:{each}' for each in info.constructions)}")
         width = max((len(variant.name) for variant in mine), default=0)
         for variant in mine:
             state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
@@ -66,7 +68,8 @@ def adapters(
             line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
         line("")
     able = sum(variant.lacks is None for variant in listed)
-    line(f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode.")
+    if listed:
+        line(f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode.")
 
 
 def _count(things: Sequence[str], of: str) -> str:

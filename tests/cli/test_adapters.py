@@ -121,3 +121,8 @@ def test_an_unknown_name_is_told_with_the_nearest_one(snnbench_module):
     ended = snnbench_module("adapters", "nrose")
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert "no adapter 'nrose'; did you mean 'norse'?" in ended.stderr
+
+
+def test_who_loads_data_has_strategies(snnbench_module):
+    told = snnbench_module("adapters", "tonic").stdout
+    assert "tonic:naive, tonic:disk, tonic:memory, tonic:coo" in told and "0 variants" not in told
