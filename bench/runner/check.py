@@ -88,7 +88,10 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     left_out = [] if names or files else inventory.lacking(points)
     named = {name.partition(":")[0].partition("@")[0] for name in names}
     suiting = [one for one in adapters.values() if any(map(one.suits, points))]
-    names = [*names, *(adapter.name for adapter in suiting if adapter.reference in files and adapter.name not in named)]
+    names = [
+        *names,
+        *(adapter.name for adapter in suiting if adapter.reference in files and adapter.name.partition("@")[0] not in named),
+    ]
     names = names or [adapter.name for adapter in suiting if not adapter.lacking]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:

@@ -84,7 +84,7 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--figure", "time"], "proof, natives, slots, published; did you mean 'times'?"),
+        (["--figure", "time"], "natives, slots, published; did you mean 'times'?"),
         (["--phase", "stp"], "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?"),
         (["--plot-format", "gif"], "--plot-format gif: must be one of png, svg, pdf"),
         (["--plots", "--format", "csv"], "report --format csv: writes no files, and so no plots; leave one of the two out"),
