@@ -32,7 +32,8 @@ def shared_by_ranks(adapter: Adapter, task: Task, cores: Sequence[int], memory_b
     if not isinstance(adapter, TorchAdapter):
         yield adapter
         return
-    from snnbench.adapters.base.ranks.pool import Ranks, Start
+    from snnbench.adapters.base.ranks.pool import Ranks
+    from snnbench.adapters.base.ranks.start import Start
 
     count = task.case.ranks
     confine = partial(confined, memory_bytes // count)

@@ -11,36 +11,20 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from ..memory_probe import MemoryProbe
 from .lost import ACROSS, RankAbsent, RankDied
 from .rank import serve
+from .start import Start
 
 GRACE_S = 3.0
 """That other ranks have to answer when one has failed: they may wait for it in vain."""
 LONGEST_START, LONGEST_END_S = 3, 10.0
 """Times its patience that ranks may take to import and meet; seconds that they may take to end."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """What ranks are started with: `count` of them, the reference of their adapter, the numbers of the cores that they share out,
-    and seconds after which who does not come is given up. `confine(parent)` limits the process that calls it; `probe` makes a
-    probe of its memory, and `returned` is `measure.memory.freed_memory_returned`."""
-
-    count: int
-    reference: str
-    cores: Sequence[int]
-    patience: float
-    confine: Callable[[int], None]
-    probe: Callable[[], MemoryProbe | None]
-    returned: Callable[[], AbstractContextManager[Callable[[], None]]]
 
 
 class Ranks:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..case import Case
 from ..network import Network
 from .parts import Array
+from .start import Start
 
 if TYPE_CHECKING:
     from .member import Member
-    from .pool import Start
 
 
-def serve(start: "Start", connections: list[Connection], met: str, parent: int) -> None:
+def serve(start: Start, connections: list[Connection], met: str, parent: int) -> None:
     """Answer questions until there are none. `met` is where ranks find each other."""
     start.confine(parent)
     rank = int(os.environ["RANK"])
@@ -46,7 +46,7 @@ def serve(start: "Start", connections: list[Connection], met: str, parent: int) 
 class Rank:
     """What is asked of a rank. Programs, results and arrays have numbers, the same in all ranks."""
 
-    def __init__(self, start: "Start", rank: int, met: str) -> None:
+    def __init__(self, start: Start, rank: int, met: str) -> None:
         self.given, self.rank, self.met = start, rank, met
         self.programs: dict[int, Member] = {}
         self.results: dict[int, Any] = {}
