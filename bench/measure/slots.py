@@ -26,8 +26,8 @@ LEAST_CALLS, STRETCHED = 5, 4
 """Calls of a slot, unless they take so many times longer than the slot is to take."""
 MOST_SAMPLES = 8
 """Calls of a slot that are kept one by one."""
-WINDOW, LEAST_WARM_UP, MOST_WARM_UP_S = 10, 2, 0.5
-"""Calls in a row that are compared; calls at least, and seconds at most, of warming up."""
+WINDOW, MOST_WARM_UP_S = 10, 0.5
+"""Calls in a row that are compared, and seconds at most, of warming up."""
 
 
 @dataclass
@@ -77,15 +77,15 @@ class Sampler:
         self.typical = self.period = 0.0
         """Seconds of a warm call, and from one call to the next."""
 
-    def warm_up(self) -> int:
-        """Call until two windows of ten calls agree within 2 %, for half a second at most beside the first call, which may
-        compile, but twice at least. Returns how many calls it took."""
+    def warm_up(self, compiled: bool = False) -> int:
+        """Call until two windows of ten calls agree within 2 %, for half a second at most, but once at least, beside the first
+        call, which may compile if it is not `compiled` yet. Returns how many calls it took."""
         calls = Calls()
         with _no_collection():
-            while not _is_warm(calls.wall):
+            while not _is_warm(calls.wall, first=int(not compiled)):
                 self._call(len(calls.wall), calls)
         self.typical = float(np.median(calls.wall[-WINDOW:]))
-        self.period = float(np.median(np.diff(calls.began)[-WINDOW:]))
+        self.period = float(np.median(np.diff(calls.began)[-WINDOW:])) if len(calls.wall) > 1 else self.typical
         self.result = None
         return len(calls.wall)
 
@@ -146,14 +146,14 @@ def length(seconds: float, call: float, period: float) -> float:
     return full + (SETTLING_S if call < LONG_CALL_S else 0.0)
 
 
-def _is_warm(wall: list[float]) -> bool:
-    if len(wall) < LEAST_WARM_UP:
+def _is_warm(wall: list[float], first: int) -> bool:
+    if len(wall) <= first:
         return False
     if len(wall) >= 2 * WINDOW:
         before, after = np.median(wall[-2 * WINDOW : -WINDOW]), np.median(wall[-WINDOW:])
         if abs(after - before) <= 0.02 * before:
             return True
-    return sum(wall[1:]) >= MOST_WARM_UP_S
+    return sum(wall[first:]) >= MOST_WARM_UP_S
 
 
 def warnings_of(device_clock: str, calls: Calls) -> list[str]:

@@ -25,7 +25,7 @@ from .energy import energy_of_step
 from .judge import Event, Judge, passed
 from .leaving import beyond
 from .planning import PlannedCase
-from .witness import Ending, contradiction, other_endings
+from .witness import LEAST_SHARE, Ending, contradiction, other_endings
 
 LEAST_PASSES = 3
 """Of a case whose slots use up its budget."""
@@ -118,10 +118,13 @@ class Member:
         elif not passed(events):
             del self.warm[phase]
 
-    def be_doubted(self, phase: str, said: float, seconds: float) -> None:
-        """Hold the `said` seconds of a call against the harness's own clock, by calls of about so many `seconds`."""
+    def be_doubted(self, phase: str, slot: dict[str, Any], seconds: float) -> None:
+        """Hold the seconds of a slot's calls against the harness's own clock, by calls of about so many `seconds`. A slot of one
+        call was seen by that clock already."""
+        if slot["calls"] == 1 and slot["wall"] >= LEAST_SHARE * slot["elapsed"]:
+            return
         order = partial(self.order, phase, seed=getrandbits(62))
-        if phase in self.warm and (reason := contradiction(order, min(said, self.warm[phase].seconds), seconds)):
+        if phase in self.warm and (reason := contradiction(order, min(slot["wall"], self.warm[phase].seconds), seconds)):
             self.refuse(phase, "implausible", reason)
 
     def be_metered(self, meter: EnergyMeter) -> None:
@@ -197,7 +200,7 @@ class LiveSet:
                 if phase in member.warm:
                     self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
-                    member.be_doubted(phase, slots[-1]["wall"], self.measure.slot / 2)
+                    member.be_doubted(phase, slots[-1], self.measure.slot / 2)
             for phase in list(member.warm):
                 member.be_seen_through(phase)
             if self.meter and "step" in member.warm:
@@ -221,7 +224,7 @@ class LiveSet:
                 if slot["disturbed"]:
                     again.append((member, phase))
                 if judged:
-                    member.be_doubted(phase, slot["wall"], self.measure.slot / 2)
+                    member.be_doubted(phase, slot, self.measure.slot / 2)
         for member, phase in again:
             slot = self._slot(self.passes + number, member, phase) if phase in member.warm else None
             if slot and not slot["disturbed"]:

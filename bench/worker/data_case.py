@@ -132,7 +132,7 @@ class DataWorker(Measured):
     def _time(self, delivery: Delivery, epochs: Epochs) -> None:
         ready, sampler = {}, Sampler(epochs.phase, cast(Any, delivery))
         with suppress(Ended), self._part("step", "error"):
-            calls = sampler.warm_up()
+            calls = sampler.warm_up(compiled=True)  # the first epoch was before
             ready["step"] = {"device_clock": delivery.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
             ready["step"]["period"] = sampler.period
         gc.collect()

@@ -144,7 +144,7 @@ def test_collection_is_on_again_even_after_an_error():
     assert gc.isenabled()
 
 
-def warmed(walls):
+def warmed(walls, **options):
     program, left = Program(prepared=0.0), iter(walls)
 
     def wait(result):
@@ -152,7 +152,7 @@ def warmed(walls):
 
     program.wait = wait
     one = sampler(program)
-    return one.warm_up(), one
+    return one.warm_up(**options), one
 
 
 def test_warm_up_ends_when_two_windows_agree():
@@ -167,6 +167,9 @@ def test_warm_up_is_bounded_by_half_a_second_beside_the_first_call_which_may_com
     assert warmed(np.geomspace(3e-3, 1e3, 200))[0] < 100
     assert warmed([60.0] + [0.3] * 100)[0] == 3
     assert warmed([60.0] + [30.0] * 100)[0] == 2
+    count, one = warmed([30.0] * 100, compiled=True)
+    assert count == 1 and one.typical == one.period == pytest.approx(30.0)
+    assert warmed([0.3] * 100, compiled=True)[0] == 2
 
 
 def calls_of(wall):

@@ -163,6 +163,16 @@ def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeyp
     assert not live.members[0].warm and live.members[1].warm
 
 
+@pytest.mark.parametrize(("calls", "share", "asked"), [(1, 0.9, 0), (1, 0.5, 1), (2, 0.9, 1)])
+def test_a_slot_of_one_call_that_the_harness_saw_itself_is_not_asked_for_again(calls, share, asked):
+    """A call of minutes is not repeated for that. One that says half of what its slot took is, and so are several calls, of which
+    only the worker says how many there were."""
+    worker = Worker(honest=True)
+    (member,) = live_set(worker).members
+    member.be_doubted("step", {"calls": calls, "wall": share * 60.0, "elapsed": 60.0}, 0.04)
+    assert sum("burst" in order for order in worker.log) == asked
+
+
 def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_more(monkeypatch):
     wrong = {"part": "backward", "status": "check_failed", "reason": "last timed call: off"}
     monkeypatch.setattr(JudgeWorker, "found", [wrong])
