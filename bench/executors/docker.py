@@ -9,7 +9,7 @@ from pathlib import Path
 from signal import SIGKILL, Signals
 from typing import Any
 
-from docker.errors import ImageNotFound
+from docker.errors import APIError, ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
 from snnbench.adapters.base.fingerprint import files_of
@@ -170,7 +170,8 @@ class DockerWorker:
         try:
             self.container.reload()
             if self.container.status == "running":
-                self.container.kill()
+                with suppress(APIError):  # it has ended meanwhile
+                    self.container.kill()
                 self.container.wait()
                 self.container.reload()
             self.reader.join(10)

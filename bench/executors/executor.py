@@ -27,8 +27,8 @@ class Output:
 
 @dataclass
 class Ending:
-    """How a worker ended. `timed_out`: it was stopped; `host_ran_out`: the kernel killed it for want of memory; `over`: it was
-    stopped because it used more memory than it may."""
+    """How a worker ended. `timed_out`: its time was over before that; `host_ran_out`: the kernel killed it for want of memory;
+    `over`: it was stopped because it used more memory than it may."""
 
     exit_code: int | None = None
     signal: int | None = None

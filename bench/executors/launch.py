@@ -166,11 +166,11 @@ class Launched:
 
     def _ready(self, start: float, pipe: int, event: int, most: float = inf) -> bool:
         """Wait until `event` can be had of a pipe; False if the worker has ended before, or has no time left since `start`, or
-        if `most` seconds are over."""
-        poll, self.timed_out = select.poll(), False
+        if `most` seconds are over. Who was out of time once stays so: what it does while it waits for its end comes too late."""
+        poll = select.poll()
         poll.register(pipe, event)
         poll.register(self.running.fileno(), select.POLLIN)
-        while not self.fault:
+        while not (self.fault or self.timed_out):
             left = min(self.seconds_left, most) - (time.monotonic() - start)
             ready = [descriptor for descriptor, _ in poll.poll(min(max(left, 0.0), LOOKS_S) * 1e3)]
             if ready:

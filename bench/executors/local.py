@@ -117,8 +117,8 @@ class LocalWorker:
         os.close(self.ended)
         if code is None or self.over:  # it was killed here
             return Ending(None, signal.SIGKILL, timed_out, over=self.over)
-        ran_out = code == -signal.SIGKILL and kernel_kills() > self.killed_before
-        return Ending(code if code >= 0 else None, -code if code < 0 else None, False, ran_out)
+        ran_out = code == -signal.SIGKILL and kernel_kills() > self.killed_before and not timed_out
+        return Ending(code if code >= 0 else None, -code if code < 0 else None, timed_out, ran_out)
 
     def _kill_all(self) -> None:
         """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save."""

@@ -10,9 +10,10 @@ import time
 
 import psutil
 import pytest
+from docker.errors import APIError
 
 from snnbench.executors import docker_engine
-from snnbench.executors.docker import ending_of, sources_of
+from snnbench.executors.docker import DockerWorker, ending_of, sources_of
 from snnbench.executors.executor import Ending
 
 IMAGE = os.environ.get("SNNBENCH_IMAGE", "snnbench")
@@ -209,6 +210,19 @@ def test_without_the_package_it_says_what_to_install(snnbench):
 )
 def test_how_a_container_ended(state, timed_out, kernel_killed, ending):
     assert ending_of(state, timed_out, kernel_killed) == ending
+
+
+def test_a_container_that_ends_before_it_is_killed_has_ended():
+    """The engine refuses to kill what runs no more."""
+
+    class Ends:
+        status, attrs = "running", {"State": {"ExitCode": 3, "OOMKilled": False}}
+        attach = start = wait = reload = remove = lambda self, **_: ()
+
+        def kill(self):
+            raise APIError("409: container is not running")
+
+    assert DockerWorker(Ends(), "").end() == Ending(3)
 
 
 def test_of_the_users_disk_a_container_sees_what_the_adapter_imports_and_no_more(tmp_path):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -140,6 +142,43 @@ def test_who_gives_no_answer_in_time_is_told_apart_from_who_dies(tmp_path):
     with pytest.raises(RuntimeError) as told:
         ended(tmp_path, "os._exit(3)")[0].answer("describe")
     assert not isinstance(told.value, NoAnswerInTime)
+
+
+STOPPED = "no end after 0 s, stopped in part 'import'"
+
+
+def out_of_time(tmp_path, text):
+    """A worker that does what `text` says once it reads an order, and whose time is over before it has got one."""
+    worker = Launched("run", {}, tmp_path / "scratch", 0.0, 1 << 34, {}, Scripted(text=f"open(orders).readline()\n{text}"))
+    assert worker.answer() is None and worker.timed_out
+    return worker
+
+
+def test_an_answer_that_comes_too_late_is_none(tmp_path):
+    """While the harness tells the judge that the worker is out of time, the worker may come to what it was asked for."""
+    worker = out_of_time(tmp_path, "answer('{}'); signal.pause()")
+    os.write(worker.orders, b"\n")
+    assert select.select([worker.answers], [], [], 30.0)[0], "it has answered"
+    assert worker.order({"end": True}) is None and worker.answer() is None
+    outcome = worker.end()
+    assert (outcome.timed_out, outcome.signal) == (True, signal.SIGKILL)
+    assert (verdict(outcome, "cpu")["status"], verdict(outcome, "cpu")["reason"]) == ("timeout", STOPPED)
+
+
+@pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_who_dies_when_its_time_is_over_is_out_of_time(tmp_path, how):
+    worker = out_of_time(tmp_path, how)
+    os.write(worker.orders, b"\n")
+    assert select.select([worker.running], [], [], 30.0)[0], "it has ended"
+    folded = verdict(worker.end(), "cpu")
+    assert (folded["status"], folded["reason"]) == ("timeout", STOPPED)
+
+
+def test_who_comes_to_its_end_when_its_time_is_over_has_ended(tmp_path):
+    worker = out_of_time(tmp_path, END)
+    os.write(worker.orders, b"\n")
+    assert select.select([worker.running], [], [], 30.0)[0], "it has ended"
+    assert verdict(worker.end(), "cpu")["status"] == "ok"
 
 
 DAEMON = """
