@@ -19,11 +19,11 @@ from ..machine.energy import EnergyMeter
 from ..machine.monitor import Monitor
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
+from ..records.leaving import beyond
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
 from .energy import energy_of_step
 from .judge import Event, Judge, passed
-from .leaving import beyond
 from .planning import PlannedCase
 from .witness import LEAST_SHARE, Ending, contradiction, other_endings
 

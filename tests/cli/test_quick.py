@@ -106,3 +106,10 @@ def test_a_folder_is_named_for_the_network():
 def test_a_mistake_is_one_sentence(snnbench, options, sentence):
     ended = snnbench("quick", *options)
     assert (ended.exit_code, ended.stdout) == (2, "") and ended.message.startswith(f"snnbench: {sentence}")
+
+
+def test_its_bundle_has_no_fault_though_somebody_left(quick):
+    snnbench, _ = quick
+    assert snnbench("bundle", "out", "--out", "quick.bundle.jsonl").exit_code == 0
+    ended = snnbench("verify", "quick.bundle.jsonl")
+    assert ended.exit_code == 0 and "no fault" in ended.stdout, ended.stdout

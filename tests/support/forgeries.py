@@ -36,13 +36,12 @@ def records_in_another_order(forged):
 
 @forgery("size", "5001 records")
 def too_many_records(forged):
-    refused = next(record for record in forged.records if record["status"] == "unsupported")
-    forged.records += [refused] * (5001 - len(forged.records))
+    forged.records += [forged.refused()] * (5001 - len(forged.records))
 
 
 @forgery("content", "its hash is another")
 def a_line_edited_in_place(forged):
-    return forged.text().replace('"attempt"', '"attempt"').replace('"exit_code":0', '"exit_code":1', 1)
+    return forged.text().replace('"exit_code":0', '"exit_code":1', 1)
 
 
 @forgery("counts", "records 61")
@@ -67,14 +66,12 @@ def a_number_out_of_range(forged):
 
 @forgery("private", "reason")
 def a_path_in_a_reason(forged):
-    refused = next(record for record in forged.records if record["status"] == "unsupported")
-    refused["reason"] = "see /home/alice/notes.txt"
+    forged.refused()["reason"] = "see /home/alice/notes.txt"
 
 
 @forgery("private", "traceback")
 def a_field_that_stays_at_home(forged):
-    refused = next(record for record in forged.records if record["status"] == "unsupported")
-    refused["traceback"] = "Traceback"
+    forged.refused()["traceback"] = "Traceback"
 
 
 @forgery("case id", "the case's own is")
@@ -255,6 +252,14 @@ def blocks_in_another_order(forged):
 @forgery("blocks", "has no block 2 of 3")
 def the_slowest_block_is_left_out(forged):
     forged.records.remove(forged.timed("norse", 1))
+
+
+@forgery("blocks", "which its last pass does not show")
+def the_fastest_is_said_to_have_left(forged):
+    record = forged.timed("fused")
+    forged.records = [one for one in forged.records if one["case_id"] != record["case_id"] or one is record]
+    record["measure"]["leave_beyond"] = record["parts"]["step"]["timing"]["beyond"] = 1.2
+    del slots(record)[1:]
 
 
 @forgery("missing", "was planned and has no record")

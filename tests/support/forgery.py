@@ -36,6 +36,10 @@ class Forged:
                 return record
         raise LookupError(framework)
 
+    def refused(self) -> dict[str, Any]:
+        """A record of a case that its adapter refuses."""
+        return next(record for record in self.records if record["status"] == "unsupported")
+
     def text(self, change: Callable[[list[str]], Any] = lambda lines: None) -> str:
         """The file; `change` gets the lines behind the first one before they are hashed."""
         shared: dict[str, dict[str, Any]] = {name: {} for name in SHARED}

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
+from typing import Any
 
 from snnbench.adapters.base.case import full_name
 
 from ..bundle import Bundle, results_of
+from ..leaving import beyond
 from ..record import Record
 from ..rows import grouped, rows_of
 from .fault import Fault
@@ -21,6 +23,7 @@ def whole(bundle: Bundle) -> Iterator[Fault]:
     """What is wrong with the records and the claims of a bundle together."""
     yield from _plan(bundle)
     yield from _blocks(bundle.records)
+    yield from _left(bundle.records)
     yield from (fault for _, _, fault in copied({"": bundle.records}))
     yield from _claims(bundle)
 
@@ -50,19 +53,36 @@ def _group(name: str) -> str:
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
-    """Every case that was to be timed and went well in its first block has all blocks, each once, in the order of time."""
+    """Every case that was to be timed, went well in its first block and did not leave has all blocks, each once, in the order of
+    time."""
     for same in grouped(records, lambda record: (record.set, record.case_id, record.done_key)).values():
         name, numbers = full_name(same[0].typed_case), [record.block for record in same]
         if len(set(numbers)) < len(numbers):
             yield Fault("twice", name, f"has {len(numbers)} records of {len(set(numbers))} blocks")
             continue
         first = min(same, key=lambda record: record.block)
-        wanted = range(first.measure["blocks"] if first.status == "ok" and first.measure.get("timed", True) else 1)
+        wanted = range(1 if first.is_last or not first.measure.get("timed", True) else first.measure["blocks"])
         if lacking := [number + 1 for number in wanted if number not in numbers]:
             yield Fault("blocks", name, f"has no block {lacking[0]} of {len(wanted)}: run it to the end, none may be left out")
         started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
         if started != sorted(started):
             yield Fault("moment", name, "a later block began before an earlier one")
+
+
+def _left(records: Sequence[Record]) -> Iterator[Fault]:
+    """Who left was shown to be slow in its last pass, beside all that were alive in it."""
+    passes: dict[Any, dict[int, dict[str, Any]]] = {}
+    steps = [step.slots if (step := record.timing("step")) else [] for record in records]
+    for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
+        for slot in slots:
+            known = {"low": slot.low, "wall": slot.wall, "high": slot.high, "disturbed": slot.disturbed}
+            passes.setdefault((record.set, record.block, record.live_set, slot.in_pass), {})[number] = known
+    for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
+        if bound := record.beyond:
+            last = (record.set, record.block, record.live_set, slots[-1].in_pass if slots else None)
+            if bound != record.measure.get("leave_beyond") or number not in beyond(passes.get(last, {}), bound):
+                what = f"left as {bound:g} times as slow as the fastest, which its last pass does not show"
+                yield Fault("blocks", f"{full_name(record.typed_case)}, block {record.block + 1}", what)
 
 
 def copied(bundles: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, str, Fault]]:

@@ -1,6 +1,6 @@
 """Who leaves after a pass: only who is shown to be slow by slots that nothing disturbed."""
 
-from snnbench.runner.leaving import beyond
+from snnbench.records.leaving import beyond
 
 
 def slot(wall, spread=0.1, disturbed=None):
