@@ -17,7 +17,7 @@ LETTER = 6.6
 class _Case(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    neuron: dict[str, Any]
+    neuron: dict[str, Any] | None = None
     precision: str
 
 
@@ -47,18 +47,25 @@ def badge_of(text: str, where: str) -> dict[str, Any]:
     if not checked:
         raise ConfigError(f"{where}: nothing was checked")
     by_neuron: dict[str, list[str]] = {}
-    for one in checked:
+    for number, one in enumerate(checked):
+        if one.case.neuron is None:
+            raise ConfigError(f"{where}: {number}.case has no neuron, and a badge counts the neurons that are proved")
         by_neuron.setdefault(repr(sorted(one.case.neuron.items())), []).append(one.status)
     proved = sum({*statuses} == {"ok"} for statuses in by_neuron.values())
     failed = any(status not in ("ok", "unsupported") for statuses in by_neuron.values() for status in statuses)
     colour = "red" if failed else "brightgreen" if proved else "lightgrey"
     message = f"proved {proved}/{len(by_neuron)} neurons"
+    return document(message, colour)
+
+
+def document(message: str, colour: str) -> dict[str, Any]:
+    """What shields.io/endpoint reads."""
     return {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour}
 
 
 def badge_svg(badge: Mapping[str, Any]) -> str:
-    """The picture of a badge, which needs nobody else's server."""
-    label, message = str(badge["label"]), str(badge["message"])
+    """The picture of a document, which needs nobody else's server. Its colour is one of COLOURS, or `#` and digits."""
+    label, message, colour = str(badge["label"]), str(badge["message"]), str(badge["color"])
     left, right = (round(LETTER * len(text)) + 12 for text in (label, message))
     said = escape(f"{label}: {message}")
 
@@ -70,7 +77,7 @@ def badge_svg(badge: Mapping[str, Any]) -> str:
         f"<title>{said}</title>"
         f'<clipPath id="r"><rect width="{left + right}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
         f'<rect width="{left}" height="20" fill="#555"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS[badge["color"]]}"/></g>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS.get(colour, colour)}"/></g>'
         '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
         f"{text(label, left / 2)}{text(message, left + right / 2)}</g></svg>\n"
     )

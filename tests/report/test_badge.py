@@ -29,9 +29,13 @@ def test_what_it_says(statuses, message, colour):
     assert badge == {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
     picture = ElementTree.fromstring(badge_svg(badge))
     assert picture.get("aria-label") == f"snnbench: {message}"
+    assert "<script" not in badge_svg({**badge, "message": "<script>"})
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]'])
+NO_NEURON = '[{"case": {"precision": "fp32", "workload": "data"}, "status": "ok"}]'
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]', NO_NEURON])
 def test_what_is_none_is_one_sentence(text):
     with pytest.raises(ConfigError) as told:
         badge_of(text, "file.json")

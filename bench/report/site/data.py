@@ -87,7 +87,9 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
         "versions": list(versions),
         "reasons": list(reasons),
         "flags": [words for words, _ in FLAGS.values()],
-        "sources": {names[source.bundle.digest, machine_of(rows[0].first)]: _about(source) for source, rows in entries},
+        "sources": {
+            names[source.bundle.digest, machine_of(row.first)]: _about(source) for source, rows in entries for row in rows
+        },
     }
 
 

@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from ... import __version__
 from ...records.rows import Row
+from ..badge import badge_svg, document
 from ..coverage import FLAGS
-from .badge import badge_of, endpoint, svg
+from .badge import badge_of
 from .data import data_of, kinds, label_of, script
 from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_verdicts
 from .source import AGREE, Source, confirmations, framework_of, in_order, is_ours, slug
@@ -61,7 +62,8 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         files[where] = page(
             "framework.html.j2", where, name=name, page=slug(name), own=is_ours(name), badge=words, **framework_page(name, own)
         )
-        files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = endpoint(words, colour), svg(words, colour)
+        badge = document(words, colour)
+        files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = json.dumps(badge) + "\n", badge_svg(badge)
     neurons, lines = _coverage(rows, names)
     files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)
     files["method.html"] = page("method.html.j2", "method.html", agree=AGREE, flags=list(FLAGS.values()), sources=sources)
