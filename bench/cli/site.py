@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..files import own_folder
+from ..files import own_folder, write_atomically
 from ..mistakes import ConfigError
 from ..report.site.pages import site_files
 from ..report.site.source import Source
@@ -21,7 +21,7 @@ MARKED = "A site of snnbench: all files in this folder are its own, and are repl
 
 def site(
     bundles: Annotated[list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The folder of the site, which is replaced as a whole.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder of the site; all that is in it is replaced.", show_default=False)],
     as_json: Json = False,
 ) -> None:
     """Make a static site that answers which framework is fastest on which machine. It needs no server and asks for nothing.
@@ -37,15 +37,16 @@ def site(
     if not sources:
         raise typer.Exit(exit_codes.REJECTED)
     files = {**site_files(sources), MARK: MARKED}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with own_folder(out.parent) as scratch:
+    write_atomically(out / MARK, MARKED)  # first, so that what a kill leaves is known as ours
+    with own_folder(out) as scratch:
         for name, text in files.items():
-            path = scratch / "site" / name
+            path = scratch / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        if out.exists():
-            shutil.rmtree(out)
-        (scratch / "site").rename(out)
+        for old in [path for path in out.iterdir() if path.name not in (MARK, scratch.parent.name)]:
+            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        for new in list(scratch.iterdir()):
+            new.replace(out / new.name)
     left_out = [str(verdict.path) for verdict in verdicts if not verdict.sound]
     size = sum(len(text.encode()) for text in files.values())
     if as_json:

@@ -57,10 +57,20 @@ def test_somebodys_files_are_not_replaced(snnbench_module, made):
 
 
 def test_the_same_bundles_give_the_same_site(snnbench_module, made):
-    for name in ("one", "two"):
-        assert snnbench_module("site", "b", "--out", name).exit_code == 0
+    assert snnbench_module("site", "b", "--out", "one").exit_code == 0
+    assert snnbench_module.installed("site", "b", "--out", "two").exit_code == 0, "in another process"
     one, two = (
         {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         for folder in (snnbench_module.folder / "one", snnbench_module.folder / "two")
     )
     assert one == two
+
+
+def test_a_site_can_be_made_behind_a_link_and_where_one_is(snnbench, made):
+    (snnbench.folder / "there").mkdir()
+    (snnbench.folder / "link").symlink_to("there")
+    for folder, out in (("", "link"), ("there", ".")):
+        snnbench.folder /= folder
+        ended = snnbench("site", made.folder.parent / "b" / "natives.bundle.jsonl", "--out", out, out=out)
+        assert ended.exit_code == 0, ended.stderr
+        assert (ended.folder / "index.html").is_file() and not list(ended.folder.glob("snnbench-scratch-*"))
