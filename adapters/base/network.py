@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from snnbench.kernels.spec import NeuronSpec
 
 if TYPE_CHECKING:
-    from .result import Array
+    from numpy.typing import NDArray
 
 INPUT = "input"
 """The name under which nodes read the network's input."""
@@ -95,7 +95,7 @@ class Network:
 
     input: Shape
     nodes: tuple[Node, ...]
-    given: "Mapping[str, Mapping[str, Array]]" = field(default_factory=dict, compare=False)
+    given: "Mapping[str, Mapping[str, NDArray[Any]]]" = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:
