@@ -83,15 +83,11 @@ class _Group(TyperGroup):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        self.commands = dict.fromkeys(VERBS)  # type: ignore[assignment]  # whose names typer suggests for a mistyped one
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(VERBS)
+        self.commands = {verb: TyperCommand(verb, help=text) for verb, text in VERBS.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in VERBS:
-            return None
-        return TyperCommand(cmd_name, help=VERBS[cmd_name]) if self.overview else _verb(cmd_name)
+        """What a verb needs is imported when it is called; an overview shows its help alone."""
+        return _verb(cmd_name) if cmd_name in VERBS and not self.overview else super().get_command(ctx, cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.overview = True

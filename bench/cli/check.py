@@ -10,67 +10,45 @@ from rich.table import Table
 from snnbench.adapters.base.case import DATA
 from snnbench.kernels.spec import NEURONS
 
-from ..experiment.values import parse_duration
-from ..mistakes import ConfigError
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
-from . import exit_codes
+from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
-from .options import (
-    NEURON_HELP,
-    Adapters,
-    Device,
-    Image,
-    InputKind,
-    Json,
-    Norm,
-    Size,
-    Width,
-    WorkloadName,
-    axes_given,
-    tell_left_out,
-)
 
 COLOURS = {"ok": "green", "unsupported": "dim"}
 
 
 def check(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
-    ] = None,
-    neuron: Annotated[list[str] | None, typer.Option(help=NEURON_HELP, show_default="all but native")] = None,
-    device: Device = "cpu",
+    names: options.Names = None,
+    neuron: Annotated[list[str] | None, typer.Option(help=options.NEURON_HELP, show_default="all but native")] = None,
+    device: options.Device = "cpu",
     precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
-    workload: WorkloadName = "linear-lif",
-    input: InputKind = "spikes",
-    layers: Size = 1,
-    neurons: Size = 256,
-    time_steps: Size = 50,
-    batch: Size = 16,
-    width: Width = 16,
-    image: Image = 32,
-    classes: Size = 10,
-    norm: Norm = True,
+    workload: options.WorkloadName = "linear-lif",
+    input: options.InputKind = "spikes",
+    layers: options.Size = 1,
+    neurons: options.Size = 256,
+    time_steps: options.Size = 50,
+    batch: options.Size = 16,
+    width: options.Width = 16,
+    image: options.Image = 32,
+    classes: options.Size = 10,
+    norm: options.Norm = True,
     bias: bool = True,
     samples: Annotated[int, typer.Option(min=1, help="Recordings, with --workload data.")] = 2000,
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
-    adapter: Adapters = [],
-    as_json: Json = False,
+    adapter: options.Adapters = [],
+    as_json: options.Json = False,
 ) -> None:
     """Prove that frameworks compute the same network as the float64 oracle, without timing anything.
 
     A framework's native neuron is held against no oracle: it is shown to spike and to have the right time axis.
     """
-    try:
-        seconds = parse_duration(timeout)
-    except ValueError as error:
-        raise ConfigError(f"--timeout {timeout}: {error}") from None
+    seconds = options.timeout_given(timeout)
     specs = neuron or (["soft"] if workload == DATA else list(NEURONS))
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
     sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias, "samples": samples}
-    given = axes_given(specs, device=device, precision=precision, workload=workload, input=input, **sizes)
+    given = options.axes_given(specs, device=device, precision=precision, workload=workload, input=input, **sizes)
     cases, left_out = plan_check(names or [], points_to_check(given), adapter)
-    tell_left_out(left_out)
+    options.tell_left_out(left_out)
     progress = messages()
     results = []
     interrupted = False

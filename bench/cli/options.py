@@ -11,7 +11,7 @@ from snnbench.kernels.spec import NEURONS
 
 from ..experiment.config import Grid
 from ..experiment.setting import Option, Setting
-from ..experiment.values import parse_neuron_text
+from ..experiment.values import parse_duration, parse_neuron_text
 from ..mistakes import ConfigError
 from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
@@ -32,6 +32,9 @@ Beside = Annotated[
         help="Measure each case in this environment too, alive together: one of snnbench env, or the folder of a virtual one.",
     ),
 ]
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed")
+]
 NEURON_HELP = f"{', '.join(NEURONS)}, native, or a table: {{ reset = 'hard', decay = 0.5 }}."
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
 WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
@@ -48,6 +51,14 @@ def tell_left_out(names: list[str]) -> None:
     """Say which adapters `all` does not mean here."""
     for sentence in left_out_in_words(names):
         messages().print(sentence, soft_wrap=True)
+
+
+def timeout_given(text: str) -> float:
+    """Seconds of the option `--timeout`. Raises ConfigError."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ConfigError(f"--timeout {text}: {error}") from None
 
 
 def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:

@@ -10,40 +10,26 @@ from .. import units
 from ..experiment.setting import parse_setting
 from ..machine.facts import machine_facts
 from ..runner.done import Done, Left, reasons
-from ..runner.planning import load_plan
-from . import exit_codes
+from ..runner.planning import Where, load_plan
+from . import exit_codes, options
 from .console import new_table, output, print_json, say
-from .options import (
-    Adapters,
-    Beside,
-    Config,
-    ExecutorOption,
-    Json,
-    Only,
-    Out,
-    Settings,
-    ShardOption,
-    Where,
-    tell_controls,
-    tell_left_out,
-)  # fmt: skip
 
 
 def plan(
-    config: Config,
-    out: Out = None,
-    settings: Settings = [],
-    only: Only = "",
-    adapter: Adapters = [],
-    executor: ExecutorOption = Where.LOCAL,
-    shard: ShardOption = "1/1",
-    beside: Beside = "",
-    as_json: Json = False,
+    config: options.Config,
+    out: options.Out = None,
+    settings: options.Settings = [],
+    only: options.Only = "",
+    adapter: options.Adapters = [],
+    executor: options.ExecutorOption = Where.LOCAL,
+    shard: options.ShardOption = "1/1",
+    beside: options.Beside = "",
+    as_json: options.Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
-    tell_left_out(plan.left_out)
-    tell_controls(plan.controls)
+    options.tell_left_out(plan.left_out)
+    options.tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)
     done = Done(folder, measure, machine_facts())
     cases = [done.left(planned) for planned in plan.mine]

@@ -11,66 +11,44 @@ from snnbench.adapters.base.breakdown import KINDS, STAGES
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 
 from .. import units
-from ..experiment.values import parse_duration
-from ..mistakes import ConfigError
 from ..runner.check import plan_check, points_to_check
 from ..runner.profile import Profiled, profiled
-from . import exit_codes
+from . import exit_codes, options
 from .console import messages, new_table, output, print_json
-from .options import (
-    NEURON_HELP,
-    Adapters,
-    Device,
-    Image,
-    InputKind,
-    Json,
-    Norm,
-    Size,
-    Width,
-    WorkloadName,
-    axes_given,
-    tell_left_out,
-)
 
 
 def profile(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
-    ] = None,
-    neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",
-    device: Device = "cpu",
+    names: options.Names = None,
+    neuron: Annotated[str, typer.Option(help=options.NEURON_HELP)] = "soft",
+    device: options.Device = "cpu",
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
-    workload: WorkloadName = "mnist-mlp",
-    input: InputKind = "spikes",
+    workload: options.WorkloadName = "mnist-mlp",
+    input: options.InputKind = "spikes",
     loss: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['loss'], *LOSSES))}.")] = "spike-count",
     optimizer: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['optimizer'], *OPTIMIZERS))}.")] = "adam",
-    layers: Size = 1,
-    neurons: Size = 256,
-    time_steps: Size = 50,
-    batch: Size = 16,
-    width: Width = 16,
-    image: Image = 32,
-    classes: Size = 10,
-    norm: Norm = True,
+    layers: options.Size = 1,
+    neurons: options.Size = 256,
+    time_steps: options.Size = 50,
+    batch: options.Size = 16,
+    width: options.Width = 16,
+    image: options.Image = 32,
+    classes: options.Size = 10,
+    norm: options.Norm = True,
     timeout: Annotated[str, typer.Option(help="Of one framework.")] = "5m",
     out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path("results/local/traces"),
-    adapter: Adapters = [],
-    as_json: Json = False,
+    adapter: options.Adapters = [],
+    as_json: options.Json = False,
 ) -> None:
     """Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.
 
     Apart from any timing: a step that is taken apart is slower, and nothing here is ranked or recorded.
     """
-    try:
-        seconds = parse_duration(timeout)
-    except ValueError as error:
-        raise ConfigError(f"--timeout {timeout}: {error}") from None
+    seconds = options.timeout_given(timeout)
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
     sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "loss": loss, "optimizer": optimizer}
-    given = axes_given([neuron], device=device, precision=precision, workload=workload, input=input, **sizes)
+    given = options.axes_given([neuron], device=device, precision=precision, workload=workload, input=input, **sizes)
     cases, left_out = plan_check(names or [], points_to_check(given), adapter)
-    tell_left_out(left_out)
+    options.tell_left_out(left_out)
     progress, results = messages(), []
     for planned in cases:
         if progress.is_terminal:

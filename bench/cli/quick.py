@@ -11,7 +11,7 @@ from ..runner.progress import execute_shown
 from ..runner.quick import blocks_for_certainty, quick_plan
 from . import exit_codes
 from .console import messages, output, say
-from .options import NEURON_HELP, Adapters, Json, Out, Size, axes_given, tell_left_out
+from .options import NEURON_HELP, Adapters, Json, Names, Out, Size, axes_given, tell_left_out
 from .results import print_results
 
 USUAL = 2
@@ -19,10 +19,7 @@ USUAL = 2
 
 
 def quick(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed"),
-    ] = None,
+    names: Names = None,
     neurons: Size = 256,
     time_steps: Size = 50,
     batch: Size = 16,

@@ -10,42 +10,28 @@ from ..environments.versions import version_environment, versions_among
 from ..experiment.config import load_config
 from ..experiment.setting import parse_setting
 from ..mistakes import ConfigError
-from ..runner.planning import load_plan
+from ..runner.planning import Where, load_plan
 from ..runner.progress import execute_shown
-from . import exit_codes
+from . import exit_codes, options
 from .console import messages, say
 from .env import create_shown
-from .options import (
-    Adapters,
-    Beside,
-    Config,
-    ExecutorOption,
-    Json,
-    Only,
-    Out,
-    Settings,
-    ShardOption,
-    Where,
-    tell_controls,
-    tell_left_out,
-)
 from .results import print_results
 from .slurm import run_on_slurm
 
 
 def run(
-    config: Config,
-    out: Out = None,
-    settings: Settings = [],
-    only: Only = "",
+    config: options.Config,
+    out: options.Out = None,
+    settings: options.Settings = [],
+    only: options.Only = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
-    adapter: Adapters = [],
-    executor: ExecutorOption = Where.LOCAL,
-    shard: ShardOption = "1/1",
-    beside: Beside = "",
+    adapter: options.Adapters = [],
+    executor: options.ExecutorOption = Where.LOCAL,
+    shard: options.ShardOption = "1/1",
+    beside: options.Beside = "",
     detach: Annotated[bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")] = False,
     create: Annotated[bool, typer.Option("--create", help="First make the environments of versions that are not there.")] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     if executor is Where.SLURM:
@@ -55,8 +41,8 @@ def run(
     if create:
         _create(config, settings)
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
-    tell_left_out(plan.left_out)
-    tell_controls(plan.controls)
+    options.tell_left_out(plan.left_out)
+    options.tell_controls(plan.controls)
     folder = plan.folder(out)
     results, interrupted = execute_shown(plan, folder, fresh, messages())
     asked = {planned.id for planned in plan.mine}
