@@ -30,3 +30,12 @@ def snnbench(tmp_path) -> Snnbench:
 def snnbench_module(tmp_path_factory) -> Snnbench:
     """For a run that the tests of one file look at together."""
     return Snnbench(tmp_path_factory.mktemp("snnbench"))
+
+
+@pytest.fixture
+def driver():
+    """Triton compiles as for a GPU that is not there."""
+    from support.gpuless import compiling_only
+
+    with compiling_only():
+        yield

@@ -10,7 +10,6 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl
 from support import sass
-from support.gpuless import driver  # noqa: F401 a fixture
 from support.slow import representatives
 
 from snnbench.kernels.events import PackedFrames

@@ -12,7 +12,6 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl
 from support import sass
-from support.gpuless import driver  # noqa: F401 a fixture
 from support.slow import representatives
 
 from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Backward, Forward

@@ -18,7 +18,7 @@ class DiskCache(Naive):
         return DiskCachedDataset(self.recordings, cache_path=str(self.built_once("frames", self._fill)))
 
     def build(self) -> None:
-        self.items  # noqa: B018
+        self.built_once("frames", self._fill)
 
     def _fill(self, path: Path) -> None:
         cached = DiskCachedDataset(self.recordings, cache_path=str(path))

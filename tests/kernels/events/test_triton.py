@@ -7,7 +7,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from support.gpuless import QUICK, SLOW, driver, run_interpreted  # noqa: F401 a fixture
+from support.gpuless import QUICK, SLOW, run_interpreted
 from triton.compiler import CompiledKernel
 
 from snnbench.kernels.events import PackedFrames, backends

@@ -9,7 +9,7 @@ triton = pytest.importorskip("triton")
 
 
 from support import sass, tensor_core
-from support.gpuless import QUICK, SLOW, driver, run_interpreted  # noqa: F401 a fixture
+from support.gpuless import QUICK, SLOW, run_interpreted
 from support.slow import representatives
 
 from snnbench.kernels.linear_lif import triton_gemm
