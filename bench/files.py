@@ -33,8 +33,8 @@ def node_folder(otherwise: Path) -> Path:
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:
     """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part. It is written
     in the folder `through` first, if that is on the same disk. An OSError names `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         elsewhere = through is None or not through.is_dir() or through.stat().st_dev != path.parent.stat().st_dev
         temporary = Path(path.parent if through is None or elsewhere else through, f".snnbench-{secrets.token_hex(8)}.tmp")
         try:

@@ -12,7 +12,11 @@ from typing import Any
 
 from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
+IN_THE_WAY = "; a file is where a folder must be"
 ADVICE = {errno.ENOSPC: "; make room there", errno.EDQUOT: "; make room there", errno.ENAMETOOLONG: "; choose a shorter name"}
+ADVICE |= {errno.ENOTDIR: IN_THE_WAY, errno.EEXIST: IN_THE_WAY, errno.EISDIR: "; name a file"}
+NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
+"""What the user can put right by another name."""
 
 
 def main() -> None:
@@ -91,4 +95,4 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
         where = f": {error.filename}" if error.filename else ""
         text = clean(f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}")
         print(cut(text, *SHOWN), file=sys.stderr)
-        sys.exit(USAGE if error.errno == errno.ENAMETOOLONG else INTERNAL)
+        sys.exit(USAGE if error.errno in NAMED else INTERNAL)

@@ -36,7 +36,8 @@ def make(
         raise ConfigError(f"there is no data set {name!r} (there are {', '.join(DATA_SETS)}){nearest(name, DATA_SETS)}")
     chosen = DATA_SETS[name]
     counts = {split: max(1, samples // SHARES[split]) for split in chosen.splits}
-    with Progress(console=messages(), transient=True) as progress:
+    console = messages()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(name, total=sum(counts.values()))
         for _ in write(chosen, counts, seed, out):
             progress.advance(bar)

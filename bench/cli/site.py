@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..files import own_folder, write_atomically
+from ..files import naming, own_folder, write_atomically
 from ..mistakes import ConfigError
 from ..report.site.pages import site_files
 from ..report.site.source import Source
@@ -37,7 +37,8 @@ def site(
     if not sources:
         raise typer.Exit(exit_codes.REJECTED)
     files = {**site_files(sources), MARK: MARKED}
-    write_atomically(out / MARK, MARKED)  # first, so that what a kill leaves is known as ours
+    with naming(out):
+        write_atomically(out / MARK, MARKED)  # first, so that what a kill leaves is known as ours
     with own_folder(out) as scratch:
         for name, text in files.items():
             path = scratch / name

@@ -54,6 +54,9 @@ def test_somebodys_files_are_not_replaced(snnbench_module, made):
     assert (refused.exit_code, (snnbench_module.folder / "theirs" / "thesis.tex").read_text()) == (2, "…")
     assert "has files that are no site of snnbench" in refused.message
     assert "is a file" in snnbench_module("site", "b", "--out", "b/natives.bundle.jsonl").message
+    below = snnbench_module("site", "b", "--out", "b/natives.bundle.jsonl/site")
+    said = "Not a directory: b/natives.bundle.jsonl/site; a file is where a folder must be"
+    assert (below.exit_code, below.message) == (2, f"snnbench: {said}")
 
 
 def test_the_same_bundles_give_the_same_site(snnbench_module, made):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from support.paths import ROOT
 from typer.main import get_command
 
 from snnbench import __version__
@@ -73,9 +74,22 @@ def test_init_writes_a_config_that_plan_accepts_and_overwrites_nothing(snnbench)
     assert (snnbench.folder / "mine.toml").read_text() == text
 
 
-@pytest.mark.parametrize("verb", [["init", "nowhere/mine.toml"], ["run", "--config", "mine.toml", "--out", "mine.toml"]])
+CHECKED = '[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]'
+NOWHERE = [
+    ["init", "nowhere/mine.toml"],
+    ["run", "--config", "mine.toml", "--out", "mine.toml"],
+    ["badge", "checked.json", "--out", "mine.toml/badge.svg"],
+    ["badge", "checked.json", "--out", "folder.svg"],
+    ["data", "make", "shd", "--samples", "2", "--out", "mine.toml"],
+    ["bundle", ROOT / "results" / "natives", "--out", "mine.toml/x.bundle.jsonl"],
+]
+
+
+@pytest.mark.parametrize("verb", NOWHERE, ids=lambda verb: f"{verb[0]} {verb[-1]}")
 def test_a_place_that_cannot_be_written_to_is_the_user_s_mistake(snnbench, verb):
     snnbench.config(["numpy"], [NUMPY], name="mine")
+    (snnbench.folder / "checked.json").write_text(CHECKED)
+    (snnbench.folder / "folder.svg").mkdir()
     ended = snnbench(*verb)
     assert ended.exit_code == 2
     assert verb[-1] in ended.message

@@ -75,4 +75,4 @@ def test_a_folder_for_workers_that_cannot_be_made_is_named(snnbench):
     (snnbench.folder / "file").touch()
     snnbench.environment["SNNBENCH_SCRATCH"] = str(snnbench.folder / "file" / "below")
     ended = snnbench.run(snnbench.config(["caching"], ADAPTERS))
-    assert (ended.exit_code, ended.records) == (1, []) and f"Not a directory: {snnbench.folder}/file/below" in ended.stderr
+    assert (ended.exit_code, ended.records) == (2, []) and f"Not a directory: {snnbench.folder}/file/below" in ended.stderr
