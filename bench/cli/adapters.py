@@ -10,7 +10,8 @@ from snnbench.kernels.spec import NEURONS
 
 from ..environments.inventory import take_inventory
 from ..environments.versions import versions_among
-from ..mistakes import ConfigError, nearest
+from ..experiment.grid import others
+from ..mistakes import ConfigError
 from ..runner import variants
 from ..runner.planning import adapter_files
 from .console import output, print_json
@@ -28,7 +29,7 @@ def adapters(
     inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions_among(names or ()))
     for name in names or ():
         if name not in inventory.adapters:
-            raise ConfigError(f"no adapter {name!r}{nearest(name, inventory.adapters)}")
+            raise ConfigError(f"no adapter {name!r}{others(name, inventory.adapters)}")
     known_variants = variants.survey_variants(inventory)
     listed = [one for one in known_variants if (not names or one.framework in names) and not (ready and one.lacks)]
     left = {one.framework for one in listed} if ready else {*names} if names else {*inventory.adapters}

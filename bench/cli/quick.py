@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from ..experiment.setting import Option
 from ..report.answer import answer
 from ..runner.progress import execute_shown
 from ..runner.quick import blocks_for_certainty, quick_plan
@@ -39,7 +40,8 @@ def quick(
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
-    given = axes_given([neuron], framework=names or ["all"], precision=precision, **sizes, **where)
+    given = axes_given([neuron], precision=precision, **sizes, **where)
+    given += [Option("grid.framework", names, "NAME")] if names else []
     plan = quick_plan(given, adapter, blocks)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)

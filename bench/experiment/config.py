@@ -18,7 +18,7 @@ from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, UNVERSIONE
 from ..workloads import WORKLOADS
 from .data import Data, found
 from .network import Networks, NetworkTable, checked, with_own
-from .setting import Setting, apply, setting_of
+from .setting import Setting, about, apply, setting_of
 from .shipped import located
 from .slurm import Slurm
 from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
@@ -234,8 +234,7 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
         return f"{source}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
     if kind == "missing":
         return f"{source}: {key}: is missing"
-    about = setting.about(key, value) if setting else f"{place}: {key} = {shown(value)}"
-    return f"{about}: {wanted(dict(first))}"
+    return f"{about(key, value, place, settings)}: {wanted(dict(first))}"
 
 
 def _check_excludes(place: str, experiment: Experiment) -> None:
@@ -256,9 +255,8 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
 
     def refused(axis: str, whom: str) -> ConfigError:
         key, values = f"grid.{axis}", getattr(grid, axis)
-        setting = setting_of(key, settings)
-        about = setting.about(key, values[0] if len(values) == 1 else values) if setting else f"{place}: {key} = {shown(values)}"
-        return ConfigError(f"{about}: means nothing for {whom}; leave it out")
+        value = values[0] if len(values) == 1 and setting_of(key, settings) else values
+        return ConfigError(f"{about(key, value, place, settings)}: means nothing for {whom}; leave it out")
 
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
         raise refused("firing", f"input = {shown(grid.input)}")

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -37,9 +37,11 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     return [case for case in found if not any(_matches(case, entry) for entry in excluded)]
 
 
-def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], where: str) -> list[Case]:
+def expand(
+    experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], about: Callable[[str], str]
+) -> list[Case]:
     """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant.
-    `devices` are those of this machine; `where` names the place of `grid.framework` in messages."""
+    `devices` are those of this machine; `about` is what a message on a framework begins with."""
     for entry in experiment.exclude:
         for name in listed(entry.get("framework", [])):
             if name not in adapters:
@@ -47,7 +49,7 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
     variants = [
         (*variant, text.partition(":")[0] == "all")
         for text in experiment.grid.framework
-        for variant in resolve_framework(text, adapters, where)
+        for variant in resolve_framework(text, adapters, about)
     ]
     of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
     cases: dict[Case, None] = {}
@@ -61,24 +63,22 @@ def expand(experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices:
     return list(cases)
 
 
-def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], where: str) -> list[tuple[str, str, str]]:
+def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]) -> list[tuple[str, str, str]]:
     """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions. `all` and `all:*` are the same
-    of everything that is installed here. Raises ConfigError."""
+    of everything that is installed here. Raises ConfigError, which begins with what `about` says of the text."""
     name, _, words = text.partition(":")
     if name == "all" and "all" not in adapters and words in ("", "*"):
         here = [each for each, adapter in adapters.items() if not adapter.lacking and "@" not in each]
-        return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, where)]
+        return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, about)]
     if name not in adapters:
-        raise ConfigError(f"{where} = {text!r}: unknown framework{others(name, adapters)}")
+        raise ConfigError(f"{about(text)}: unknown framework{others(name, adapters)}")
     adapter = adapters[name]
     try:
         return [(name, construction, mode) for construction, mode in variants_of(words, adapter.constructions, adapter.modes)]
     except KeyError as error:
         (word,) = error.args
         known = [*adapter.constructions, *adapter.modes]
-        raise ConfigError(
-            f"{where} = {text!r}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
-        ) from None
+        raise ConfigError(f"{about(text)}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})") from None
 
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:

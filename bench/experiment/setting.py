@@ -64,3 +64,9 @@ def apply(values: dict[str, Any], settings: Iterable[Setting]) -> None:
 def setting_of(key: str, settings: Sequence[Setting]) -> Setting | None:
     """The setting that gave a key its value, or the table in which it is."""
     return next((setting for setting in settings if f"{key}.".startswith(f"{setting.key}.")), None)
+
+
+def about(key: str, value: Any, place: str, settings: Sequence[Setting]) -> str:
+    """What a message about a value begins with: the setting that gave it, or the config `place`."""
+    setting = setting_of(key, settings)
+    return setting.about(key, value) if setting else f"{place}: {key} = {shown(value)}"

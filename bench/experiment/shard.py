@@ -22,7 +22,8 @@ class Shard:
         families = comparison_groups(cases)
         if self.count > len(families):
             together = "cases that differ in framework only stay together"
-            raise ConfigError(f"--shard {self}: {together}, so there are at most {len(families)} parts")
+            most = f"{len(families)} part{'s' * (len(families) > 1)}"
+            raise ConfigError(f"--shard {self}: {together}, so there {'are' if len(families) > 1 else 'is'} at most {most}")
         load = [0.0] * self.count
         mine: set[Case] = set()
         for family in sorted(families, key=_seconds, reverse=True):

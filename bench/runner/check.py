@@ -99,7 +99,7 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     cases = [
         replace(point, framework=framework, construction=construction, mode=mode)
         for name in names
-        for framework, construction, mode in resolve_framework(name, adapters, "NAME")
+        for framework, construction, mode in resolve_framework(name, adapters, "NAME = {!r}".format)
         for point in points
     ]
     return plan_cases(cases, inventory), left_out

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
 from ..experiment.config import CONFIG, Experiment, Measure, check_reference, load_config
 from ..experiment.grid import expand, points, resolve_framework, select
-from ..experiment.setting import Setting
+from ..experiment.setting import Setting, about
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
 from ..mistakes import ConfigError
@@ -130,10 +130,14 @@ def load_plan(
     more = [each.name for each in inventory.adapters.values() if each.reference in given and not asked & {each.name, "all"}]
     grid = experiment.grid.model_copy(update={"framework": frameworks + more})
     experiment = experiment.model_copy(update={"grid": grid})
+
+    def about_text(key: str, text: str) -> str:
+        return about(key, text, place, settings)
+
     for text in behind:
-        if len(resolve_framework(text, inventory.adapters, f"{place}: grid.behind")) != 1:
-            raise ConfigError(f"{place}: grid.behind = {text!r}: must be one variant of a framework, or {NO_NETWORK}")
-    cases = expand(experiment, inventory.adapters, inventory.default.devices, f"{place}: grid.framework")
+        if len(resolve_framework(text, inventory.adapters, partial(about_text, "grid.behind"))) != 1:
+            raise ConfigError(f"{about_text('grid.behind', text)}: must be one variant of a framework, or {NO_NETWORK}")
+    cases = expand(experiment, inventory.adapters, inventory.default.devices, partial(about_text, "grid.framework"))
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
@@ -193,9 +197,10 @@ def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -
 def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
     """A case that is to be timed needs a core for each of its ranks; proved it is without."""
     ranks, cores = planned.case.ranks or 1, measure.threads or machine_facts()["usable_threads"]
+    reason = f"{ranks} ranks need {ranks} cores to be timed, and this run has {cores}"
     if planned.status or not measure.timed or ranks <= cores:
         return planned
-    return replace(planned, status="unsupported", reason=f"{ranks} ranks need {ranks} cores to be timed, {cores} are here")
+    return replace(planned, status="unsupported", reason=reason)
 
 
 def _lacking_behind(case: Case, inventory: Inventory) -> str | None:

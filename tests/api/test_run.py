@@ -76,7 +76,7 @@ MISTAKES = {
         lambda: own.run(EXPERIMENT, executor="dokcer"),
         "run(executor='dokcer'): must be one of local, docker, slurm; did",
     ),
-    "framework": (lambda: own.run(EXPERIMENT, framework="numpi"), "config: grid.framework = 'numpi': unknown framework; did you"),
+    "framework": (lambda: own.run(EXPERIMENT, framework="numpi"), "run(framework='numpi'): unknown framework; did you mean"),
     "only": (lambda: own.run(EXPERIMENT, only="framework=x"), "--only framework=x: no case left"),
 }
 

@@ -96,7 +96,8 @@ def test_a_folder_is_named_for_the_network():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["torc"], "config: grid.framework = 'torc': unknown framework; did you mean 'torch'?"),
+        (["a b"], "NAME a b: must look like"),
+        (["torc"], "NAME torc: unknown framework; did you mean 'torch'?"),
         (["torch", "--precision", "fp23"], "--precision fp23: must be one of"),
         (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
@@ -108,8 +109,8 @@ def test_a_mistake_is_one_sentence(snnbench, options, sentence):
     assert (ended.exit_code, ended.stdout) == (2, "") and ended.message.startswith(f"snnbench: {sentence}")
 
 
-def test_its_bundle_has_no_fault_though_somebody_left(quick):
+def test_in_its_bundle_nobody_who_left_lacks_a_block(quick):
     snnbench, _ = quick
     assert snnbench("bundle", "out", "--out", "quick.bundle.jsonl").exit_code == 0
-    ended = snnbench("verify", "quick.bundle.jsonl")
-    assert ended.exit_code == 0 and "no fault" in ended.stdout, ended.stdout
+    ended = snnbench("verify", "quick.bundle.jsonl", "--json")
+    assert "blocks" not in {fault["kind"] for fault in json.loads(ended.stdout)["bundles"][0]["faults"]}, ended.stdout

@@ -79,7 +79,7 @@ def test_an_import_that_hangs_is_told_where_its_name_is_asked_for(launched, tmp_
     monkeypatch.setattr(inventory, "_answer", patient(inventory._answer))
     there = take_inventory([f"{hanging}:Hangs"], Inquiry(frameworks=()))
     with pytest.raises(ConfigError, match=rf"unknown framework .*; the import of {hanging}:Hangs did not end within 1 s"):
-        resolve_framework("mine", there.adapters, "here")
+        resolve_framework("mine", there.adapters, str)
 
 
 def patient(answer):

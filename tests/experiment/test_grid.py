@@ -31,7 +31,7 @@ def experiment(**values):
 
 
 def cases(devices=("cpu",), **values):
-    return expand(experiment(**values), ADAPTERS, list(devices), "mine.toml: grid.framework")
+    return expand(experiment(**values), ADAPTERS, list(devices), "mine.toml: grid.framework = {!r}".format)
 
 
 def test_every_combination_is_one_case():
@@ -169,7 +169,7 @@ def test_every_block_has_an_order_of_its_own():
     ],
 )
 def test_a_framework_is_named_with_its_variant(text, variants):
-    assert resolve_framework(text, ADAPTERS, "here") == variants
+    assert resolve_framework(text, ADAPTERS, "here = {!r}".format) == variants
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_framework_is_named_with_its_variant(text, variants):
 )
 def test_an_unknown_framework_or_variant_is_named(text, words):
     with pytest.raises(ConfigError, match=words):
-        resolve_framework(text, ADAPTERS, "here")
+        resolve_framework(text, ADAPTERS, "here = {!r}".format)
 
 
 def test_a_bigger_case_of_the_same_kind_is_dominated():
@@ -246,7 +246,7 @@ def test_the_first_set_on_a_gpu_is_planned_as_ten_minutes_with_every_framework()
     first = load_config(ROOT / "configs" / "gpu-first.toml")
     names = {text.partition(":")[0] for text in first.grid.framework}
     known = {"constructions": ("default", "linear-split"), "modes": ("eager", "graph")}
-    found = expand(first, {name: AdapterInfo("a:A", name, **known) for name in names}, ["cuda"], "here")
+    found = expand(first, {name: AdapterInfo("a:A", name, **known) for name in names}, ["cuda"], str)
     assert names == {case.framework for case in found} and 40 <= len(found) <= 50
     for workload in ("lif", "linear-lif"):
         for neurons in (512, 4096):
