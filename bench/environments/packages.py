@@ -40,8 +40,13 @@ CAUSES = {
         *("Failed to establish a new connection", "NameResolutionError", "ConnectTimeoutError"),
         *("dns error", "tcp connect error", "operation timed out"),  # uv's
     ),
+    "the package index has no such package, or no such version of it": (
+        "No matching distribution found",
+        *("there is no version of", "was not found in the package registry", "was not found in the provided"),
+    ),
 }
-"""Why installing may fail, and the words in the output, which may be pages, that show it."""
+"""Why installing may fail, and the words in the output, which may be pages, that show it: of several the first, for pip does not
+find either what it cannot look for."""
 
 AS_A_CHILD = """
 import ctypes, os, runpy, sys
@@ -183,7 +188,8 @@ def _run(target: Target, step: Step, variables: dict[str, str]) -> Iterator[str]
         process.wait()
         process.stdout.close()
     if code and causes:
-        raise NotMade(f"{target.name}: step {step.name}: {causes[-1]}; what is finished is kept")
+        cause = next(cause for cause in CAUSES if cause in causes)
+        raise NotMade(f"{target.name}: step {step.name}: {cause}; what is finished is kept")
     if code:
         output = "".join(f"\n  {line}" for line in last)
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"

@@ -61,7 +61,7 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
     [
         (["verify", "nothing.bundle.jsonl"], "there is no such file"),
         (["verify", "."], "holds no *.bundle.jsonl"),
-        (["verify", "text.bundle.jsonl"], "is no bundle: its first line is not that of a bundle of format 1"),
+        (["verify", "text.bundle.jsonl"], "is no bundle: its first line is not that of a bundle of format 1: it is no JSON"),
         (["bundle", "nothing"], "there is no such folder"),
         (["bundle", "."], "no records there"),
         (["bundle", QUICKSTART, "--out", "x.json"], "must end with .bundle.jsonl"),

@@ -106,6 +106,13 @@ def test_why_a_step_failed_is_one_sentence(snnbench, tool):
     sentence = "snnbench: tiny: step full: no space is left on the disk; what is finished is kept"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert ended.stderr.splitlines()[:2] == ["tiny [1/3] python: kept", "tiny [2/3] first: kept"]
+    snnbench.environment |= {"PIP_NO_INDEX": "1"}
+    write_recipe(snnbench, steps(first=([framework(snnbench)], ""), none=(["no-such-package-anywhere==9"], "")))
+    ended = snnbench("env", "create", "tiny")
+    sentence = (
+        "snnbench: tiny: step none: the package index has no such package, or no such version of it; what is finished is kept"
+    )
+    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert states(snnbench)["tiny"] == "unfinished" and not (folder / "tmp").exists()
 
 

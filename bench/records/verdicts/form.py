@@ -88,6 +88,8 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
 def _parsed(written: str) -> Any:
     try:
         return json.loads(written, parse_constant=_no_number)
+    except json.JSONDecodeError:
+        raise ValueError("it is no JSON") from None
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 

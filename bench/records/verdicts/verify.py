@@ -61,7 +61,9 @@ def _verdict(path: Path, now: datetime) -> Verdict:
         if len(content) > 2 * MOST_BYTES:
             raise NoBundle(f"it is larger than {2 * MOST_BYTES / 1e6:g} MB")
         bundle, faults = read_bundle(content.decode())
-    except (NoBundle, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise NoBundle(f"{path} is no bundle: it is not UTF-8 text (byte {error.start})") from None
+    except NoBundle as error:
         raise NoBundle(f"{path} is no bundle: {error}") from None
     for record in bundle.records:
         where = f"{full_name(record.typed_case)}, block {record.block + 1}"
