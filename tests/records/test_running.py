@@ -76,10 +76,14 @@ def test_whoever_kills_a_command_by_hand_blames_nobody(tmp_path, monkeypatch):
     assert not folder.running.exists() and not Running(folder).died_twice(A, 0)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"job": 97}', json.dumps({"job": "97", "now": [7]}), json.dumps({"job": "97", "died": {A: 2}})]
-)
+TWICE = {"job": "97", "now": [f"{A}-0"], "died": {f"{A}-0": {"alone": 1}}}
+DAMAGED = [{**TWICE, "job": 97}, {**TWICE, "died": {f"{A}-0": 1}}, {**TWICE, "now": [f"{A}-0", 7]}, {**TWICE, "more": 1}, [TWICE]]
+
+
+@pytest.mark.parametrize("text", ["", "{", json.dumps(TWICE)[:-1], *map(json.dumps, DAMAGED)])
 def test_a_damaged_file_blames_nobody(die, tmp_path, text):
+    (tmp_path / "running.json").write_text(json.dumps(TWICE))
+    assert Running(ResultFolder(tmp_path)).died_twice(A, 0), "undamaged it does"
     (tmp_path / "running.json").write_text(text)
     assert not Running(ResultFolder(tmp_path)).died_twice(A, 0)
 
