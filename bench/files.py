@@ -59,7 +59,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
+        if error.errno is not None:  # else it is a library's own, and its text would be lost
+            error.filename, error.filename2 = str(path), None
         raise
 
 

@@ -6,6 +6,7 @@ from snnbench.adapters.base.case import PHASES
 from snnbench.adapters.base.contract import BuildFailed, Unsupported
 from snnbench.adapters.base.ranks.lost import RankAbsent, RankDied
 
+from .mistakes import ConfigError
 from .texts import cut
 
 STATUSES = (
@@ -47,7 +48,7 @@ def status_of(error: BaseException, otherwise: str, device: str) -> tuple[str, s
     """The status that an exception on `device` stands for, or `otherwise`, and its reason in words."""
     if status := declared(error):
         return status, str(error)
-    reason = in_words(error)
+    reason = str(error) if isinstance(error, ConfigError) else in_words(error)
     return memory_status(reason, device) or otherwise, reason
 
 

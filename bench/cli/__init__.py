@@ -15,6 +15,7 @@ from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 IN_THE_WAY = "; a file is where a folder must be"
 ADVICE = {errno.ENOSPC: "; make room there", errno.EDQUOT: "; make room there", errno.ENAMETOOLONG: "; choose a shorter name"}
 ADVICE |= {errno.ENOTDIR: IN_THE_WAY, errno.EEXIST: IN_THE_WAY, errno.EISDIR: "; name a file"}
+ADVICE[errno.EFBIG] = "; allow larger files (ulimit -f)"
 NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
 """What the user can put right by another name."""
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from snnbench.adapters.base.case import DATA
 from snnbench.kernels.spec import NEURONS
 
+from ..data.datasets import FRAMED
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
@@ -34,6 +35,7 @@ def check(
     norm: options.Norm = True,
     bias: bool = True,
     samples: Annotated[int, typer.Option(min=1, help="Recordings, with --workload data.")] = 2000,
+    dataset: Annotated[str, typer.Option(help="Recordings of synthetic-ssc, -shd, -nmnist or -dvsgesture.")] = FRAMED[0],
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: options.Adapters = [],
     as_json: options.Json = False,
@@ -45,7 +47,8 @@ def check(
     seconds = options.timeout_given(timeout)
     specs = neuron or (["soft"] if workload == DATA else list(NEURONS))
     sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias, "samples": samples}
+    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias}
+    sizes |= {"samples": samples, "dataset": dataset}
     given = options.axes_given(specs, device=device, precision=precision, workload=workload, input=input, **sizes)
     cases, left_out = plan_check(names or [], points_to_check(given), adapter)
     options.tell_left_out(left_out)

@@ -1,6 +1,7 @@
-"""The data sets whose files can be made and read: what they hold, and where tonic looks for them."""
+"""The data sets whose files can be made and read: what they hold, where tonic looks for them, and how they become frames."""
 
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 
@@ -8,7 +9,7 @@ from pathlib import Path
 class DataSet:
     """`splits` are files (or folders) by split below the folder `folder`, `sensor` is (x, y, polarities), `events` the median
     number of events in a recording, `spread` the standard deviation of its logarithm, `seconds` the shortest and the longest
-    recording."""
+    recording. Frames show events with 0 ≤ t ≤ `longest_us`, as counts of the shape `features`."""
 
     name: str
     folder: str
@@ -18,40 +19,77 @@ class DataSet:
     events: int
     spread: float
     seconds: tuple[float, float]
+    longest_us: int
+    features: tuple[int, ...]
 
     def file(self, folder: Path, split: str = "train") -> Path:
-        """The file of a split below `folder`, which is what tonic calls save_to."""
+        """The file (or folder) of a split below `folder`, which is what tonic calls save_to."""
         return folder / self.folder / self.splits[split]
+
+    def window_us(self, steps: int) -> int:
+        """Microseconds of a frame, of which a recording has at most `steps`."""
+        return -(-self.longest_us // steps)
+
+    @property
+    def channels(self) -> int:
+        """Counts of a frame."""
+        return prod(self.features)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its sensor is a row of channels; else it is a camera, with two polarities."""
+        return self.sensor[1] == 1
 
 
 SYNTHETIC = "synthetic-"
 """The name of a data set begins with this where its recordings are our own."""
-CHANNELS = 100
-"""Of the frames of sounds: 700 channels of the cochlea, seven by seven."""
-LONGEST_US = 1_000_000
-"""Of a recording the frames show its first second, as the pipeline of the data sets' users does: 0 ≤ t ≤ 1,000,000 µs."""
+SOUNDS, SOUND_FRAMES = (700, 1, 1), (100,)
+"""700 channels of the cochlea become 100, seven by seven."""
 
-
-def window_us(steps: int) -> int:
-    """Microseconds of a frame, of which a recording has at most `steps`."""
-    return -(-LONGEST_US // steps)
-
-
-def name_of(dataset: str) -> str:
-    """The data set whose form the files of `dataset` have: `ssc` of `synthetic-ssc`."""
-    return dataset.removeprefix(SYNTHETIC)
-
-
-SOUNDS = (700, 1, 1)
 DATA_SETS = {
     each.name: each
     for each in (
         # Cramer et al. 2022. Events of SSC: 2.65 GB at 4 bytes for each of 105,829 recordings; of SHD likewise longer ones.
-        DataSet("ssc", "SSC", {s: f"ssc_{s}.h5" for s in ("train", "valid", "test")}, 35, SOUNDS, 6200, 0.35, (0.8, 1.2)),
-        DataSet("shd", "SHD", {s: f"shd_{s}.h5" for s in ("train", "test")}, 20, SOUNDS, 7600, 0.35, (0.4, 1.2)),
+        # Their users look at the first second.
+        DataSet(
+            "ssc",
+            "SSC",
+            {split: f"ssc_{split}.h5" for split in ("train", "valid", "test")},
+            35,
+            SOUNDS,
+            6200,
+            0.35,
+            (0.8, 1.2),
+            1_000_000,
+            SOUND_FRAMES,
+        ),
+        DataSet(
+            "shd",
+            "SHD",
+            {split: f"shd_{split}.h5" for split in ("train", "test")},
+            20,
+            SOUNDS,
+            7600,
+            0.35,
+            (0.4, 1.2),
+            1_000_000,
+            SOUND_FRAMES,
+        ),
         # Orchard et al. 2015: three saccades of a tenth of a second each.
-        DataSet("nmnist", "NMNIST", {"train": "Train", "test": "Test"}, 10, (34, 34, 2), 4100, 0.25, (0.3, 0.32)),
-        # Amir et al. 2017, in the form that tonic downloads: one file for each gesture, times in milliseconds.
+        DataSet(
+            "nmnist",
+            "NMNIST",
+            {"train": "Train", "test": "Test"},
+            10,
+            (34, 34, 2),
+            4100,
+            0.25,
+            (0.3, 0.32),
+            300_000,
+            (2, 34, 34),
+        ),
+        # Amir et al. 2017, in the form that tonic downloads: one file for each gesture, times in milliseconds. The first second
+        # and a half is what Shrestha and Orchard 2018 look at.
         DataSet(
             "dvsgesture",
             "DVSGesture",
@@ -61,8 +99,15 @@ DATA_SETS = {
             300_000,
             0.4,
             (5.0, 7.0),
+            1_500_000,
+            (2, 128, 128),
         ),
     )
 }
-FRAMED = [f"{kind}{name}" for kind in (SYNTHETIC, "") for name, each in DATA_SETS.items() if each.sensor == SOUNDS]
+FRAMED = [f"{kind}{name}" for kind in (SYNTHETIC, "") for name in DATA_SETS]
 """The data sets that cases can be of."""
+
+
+def form_of(dataset: str) -> DataSet:
+    """The data set whose form the files of `dataset` have: `ssc` of `synthetic-ssc`."""
+    return DATA_SETS[dataset.removeprefix(SYNTHETIC)]

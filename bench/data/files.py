@@ -4,12 +4,14 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
 from ..files import naming, own_folder, write_atomically
 from ..mistakes import ConfigError
+from . import full_disk
 from .datasets import DataSet
 from .synthetic import Recording, recording
 
@@ -33,7 +35,7 @@ def make(data: DataSet, samples: Mapping[str, int], seed: int, out: Path) -> Ite
         if _marker(folder) != wanted:
             raise ConfigError(f"{folder} is there and was not made with these options; give another folder as --out")
         return
-    with own_folder(out) as scratch, naming(folder):
+    with own_folder(out) as scratch, naming(folder), full_disk.told():
         for split, count in samples.items():
             recordings = (recording(data, split, number, seed) for number in range(count))
             yield from WRITERS[data.name](data, scratch / data.splits[split], count, recordings)
@@ -60,12 +62,13 @@ def _write_sounds(data: DataSet, path: Path, count: int, recordings: Iterable[Re
         raise ConfigError(f"files of {data.name} need h5py: pip install 'snnbench[data]'") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     labels = np.zeros(count, np.uint16)
-    with h5py.File(path, "w") as file:
+    with full_disk.Unfailing(path, "w+") as stream, stream.checked(), h5py.File(stream, "w") as file:
         times = file.create_dataset("spikes/times", (count,), h5py.vlen_dtype(np.float16))
         units = file.create_dataset("spikes/units", (count,), h5py.vlen_dtype(np.uint16))
         for number, each in enumerate(recordings):
             times[number], units[number] = each.t.astype(np.float16), each.x.astype(np.uint16)
             labels[number] = each.label
+            stream.check()
             yield path.name, number + 1, count
         file["labels"] = labels
         file["extra/keys"] = [f"class {label}".encode() for label in range(data.classes)]
@@ -91,7 +94,9 @@ def _write_gestures(data: DataSet, path: Path, count: int, recordings: Iterable[
     for number, each in enumerate(recordings):
         file = path / f"user{number:05d}_synthetic" / f"{each.label}.npy"
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, np.stack([each.x, each.y, each.p, np.rint(each.t * 1e3)], 1).astype(np.float64))
+        array = np.stack([each.x, each.y, each.p, np.rint(each.t * 1e3)], 1).astype(np.float64)
+        with open(file, "wb") as stream:  # of a file itself NumPy would not say why a write is short
+            np.lib.format.write_array(cast(Any, SimpleNamespace(write=stream.write)), array)
         yield path.name, number + 1, count
     path.with_name(f"{path.name}.tar.gz").touch()
 

@@ -1,76 +1,55 @@
-"""Reads recordings of sounds from HDF5 files as zenkelab.org has them, ours and real ones."""
+"""What is read of recordings, whatever the form of their files."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from ..mistakes import ConfigError
-
-TIMES, UNITS, LABELS = "spikes/times", "spikes/units", "labels"
-FORMS = {TIMES: "lists of floats (seconds)", UNITS: "lists of whole numbers (channels)", LABELS: "whole numbers"}
-"""The data sets of a file, and what each holds for every recording."""
-CHUNK = 256
-"""Recordings that are read at once."""
+from .datasets import DataSet
 
 
-class Recordings:
-    """The recordings of one file, which is open as long as this is there. Raises ConfigError for a file that cannot be read, or
-    that lacks what it must hold; the message names file and data set."""
+class Events(NamedTuple):
+    """A recording's events in the order of time: microseconds as float64, not rounded, and coordinates as int64, each (events,).
+    A row of channels has no `y` and no polarities `p`."""
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import h5py
-        except ImportError:
-            raise ConfigError(f"{path}: reading it needs h5py: pip install 'snnbench[data]'") from None
-        self.path = path
-        if not path.is_file():
-            raise ConfigError(f"{path}: there is no such file")
-        try:
-            self.file = h5py.File(path, "r")
-        except OSError as error:
-            raise ConfigError(f"{path}: is damaged, or no HDF5 file: {error}") from None
-        self._times, self._units = (self._list(name, kind) for name, kind in ((TIMES, "f"), (UNITS, "iu")))
-        self.labels = self._labels()
-        if not len(self._times) == len(self._units) == len(self.labels):
-            counts = ", ".join(f"{name} {len(self.file[name])}" for name in FORMS)
-            raise ConfigError(f"{path}: its data sets are of different numbers of recordings: {counts}")
+    t: np.ndarray
+    x: np.ndarray
+    y: np.ndarray | None = None
+    p: np.ndarray | None = None
+
+
+class Recordings(ABC):
+    """The recordings of one split at `path`. Raises ConfigError for what cannot be read, or lacks what it must hold; the message
+    names the file, and the data set or the recording in it."""
+
+    def __init__(self, data: DataSet, path: Path) -> None:
+        self.data, self.path = data, path
+
+    labels: np.ndarray
+    """Classes (recordings,), int64."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def events(self, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The first `count` recordings: microseconds (E,) as float64, not rounded, and channels (E,) as int64, by time."""
-        for first in range(0, count, CHUNK):
-            last = min(first + CHUNK, count)
-            times, units = self._read(TIMES, self._times, first, last), self._read(UNITS, self._units, first, last)
-            for number, (t, x) in enumerate(zip(times, units, strict=True), start=first):
-                if len(t) != len(x):
-                    raise ConfigError(f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} {len(x)}")
-                yield t.astype(np.float64) * 1e6, x.astype(np.int64)
+    @abstractmethod
+    def one(self, number: int) -> Events:
+        """The events of a recording."""
 
-    def _read(self, name: str, data: Any, first: int, last: int) -> Any:
-        try:
-            return data[first:last]
-        except OSError as error:
-            raise ConfigError(f"{self.path}: {name} is damaged at recordings {first} to {last - 1}: {error}") from None
+    def events(self, count: int) -> Iterator[Events]:
+        """Those of the first `count` recordings, one after the other."""
+        return map(self.one, range(count))
 
-    def _list(self, name: str, kinds: str) -> Any:
-        import h5py
+    @abstractmethod
+    def files(self, count: int) -> list[Path]:
+        """The files in which the first `count` recordings lie."""
 
-        data = self.file.get(name)
-        base = h5py.check_vlen_dtype(data.dtype) if isinstance(data, h5py.Dataset) else None
-        if base is None or np.dtype(base).kind not in kinds or data.ndim != 1:
-            raise self._foreign(name)
-        return data
-
-    def _labels(self) -> np.ndarray:
-        data = self.file.get(LABELS)
-        if getattr(data, "ndim", None) != 1 or data.dtype.kind not in "iu":
-            raise self._foreign(LABELS)
-        return np.asarray(self._read(LABELS, data, 0, len(data)), np.int64)
-
-    def _foreign(self, name: str) -> ConfigError:
-        what = "is missing" if name not in self.file else "has another form"
-        return ConfigError(f"{self.path}: {name} {what}: it must hold {FORMS[name]} for every recording")
+    def _checked(self, events: Events, where: str) -> Events:
+        """Events that lie on the sensor. `where` names the recording."""
+        for name, values, size in zip("xyp", events[1:], self.data.sensor, strict=True):
+            if values is not None and len(values) and not 0 <= values.min() <= values.max() < size:
+                wrong = values.min() if values.min() < 0 else values.max()
+                raise ConfigError(f"{where} has an event at {name} = {wrong}: the sensor of {self.data.name} has {size}")
+        return events

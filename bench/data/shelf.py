@@ -6,7 +6,7 @@ from pathlib import Path
 from snnbench.adapters.base.case import Case
 
 from ..files import cache_folder
-from .datasets import DATA_SETS, SYNTHETIC, name_of
+from .datasets import SYNTHETIC, form_of
 from .files import GENERATOR, make
 
 
@@ -27,7 +27,7 @@ class Shelf:
         if not case.dataset.startswith(SYNTHETIC):
             assert self.real is not None, "load_config wants a folder for real recordings"
             return self.real
-        data = DATA_SETS[name_of(case.dataset)]
+        data = form_of(case.dataset)
         folder = cache_folder() / "recordings" / f"{data.name}-{case.samples}-seed-{case.seed}-generator-{GENERATOR}"
         for _, done, count in make(data, {"train": case.samples}, case.seed, folder):
             if done % 100 == 0 or done == count:

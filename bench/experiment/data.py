@@ -28,6 +28,8 @@ def found(data: Data, place: str, beside: Path, datasets: Sequence[str]) -> Data
         raise ConfigError(f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
     folder = (beside / Path(data.folder).expanduser()).resolve()
     for name in real:
-        if not (file := DATA_SETS[name].file(folder)).is_file():
-            raise ConfigError(f"{place}: data.folder = {shown(data.folder)}: there is no file {file}")
+        file, is_file = DATA_SETS[name].file(folder), DATA_SETS[name].is_sound
+        if not (file.is_file() if is_file else file.is_dir()):
+            what = "file" if is_file else "folder"
+            raise ConfigError(f"{place}: data.folder = {shown(data.folder)}: there is no {what} {file}")
     return data.model_copy(update={"folder": str(folder)})

@@ -19,6 +19,7 @@ from snnbench.adapters.base.cuda_queue import CudaQueue
 from snnbench.adapters.base.result import settled
 
 from ..data.epoch import Epoch
+from ..data.faults import faults_told
 from ..data.strategies.loading import Loading
 from ..measure.epochs import Delivered, Epochs, batches_of
 from ..measure.memory import host_peak_bytes
@@ -85,7 +86,7 @@ class DataWorker(Measured):
         with suppress(Ended):
             delivery = self._built()
             epochs = Epochs(self.case, delivery.epoch, getrandbits(62))
-            with self._part("first_call", "error"):
+            with self._part("first_call", "error"), faults_told(self.case, self.task.recordings):
                 epochs.phase.call(epochs.phase.prepare(0))
             self.emit({"part": "memory", "host_peak_bytes": host_peak_bytes()})
             if self.first_block:
@@ -114,7 +115,8 @@ class DataWorker(Measured):
             adapter.prepare(self.case, self.threads)
             self.task.cache.mkdir(parents=True, exist_ok=True)
             strategy = adapter.strategy(self.case, self.task.recordings, self.task.cache)
-            strategy.build()
+            with faults_told(self.case, self.task.recordings):
+                strategy.build()
             network = NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None
         held = {name: getattr(strategy, name)() for name in ("disk_bytes", "host_bytes", "device_bytes")}
         self.emit({"part": "build", "facts": {**held, "batches": batches_of(self.case)}})

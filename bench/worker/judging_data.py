@@ -9,20 +9,21 @@ import numpy as np
 
 from snnbench.adapters.base.case import Case
 
-from ..data.datasets import CHANNELS, DATA_SETS, LONGEST_US, name_of, window_us
+from ..data.datasets import form_of
 from ..data.epoch import Epoch
+from ..data.reading import opened
 from ..data.recordings import Recordings
 from ..measure.epochs import batches_of, epoch_of, watched_by
 from ..measure.phases import Draw
-from ..proof.frames import Asked, Events, Framing, batches_proved, stage_of, wrong_with
+from ..proof.frames import batches_proved, stage_of, wrong_with
+from ..proof.framing import Asked, Framing
 
 Event = dict[str, Any]
 
 
 def framing_of(case: Case) -> Framing:
     """How the events of the case's recordings become frames."""
-    sensor = DATA_SETS[name_of(case.dataset)].sensor[0]
-    return Framing(case.time_steps, CHANNELS, sensor, window_us(case.time_steps), LONGEST_US)
+    return Framing(form_of(case.dataset), case.time_steps)
 
 
 def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
@@ -63,14 +64,13 @@ def recheck_data(told: dict[str, Any], case: Case, folder: Path, draw: Draw) -> 
 
 
 def _wrong(case: Case, folder: Path, part: Epoch, number: int, frames: np.ndarray, labels: np.ndarray) -> str | None:
-    events, known = _recordings(folder, case.dataset, case.samples)
-    asked = Asked([events[one] for one in part.numbers], known[part.numbers], part.shifts or [0] * len(part.numbers))
+    recordings = _recordings(case.dataset, folder, case.samples)
+    shifts = part.shifts or [0] * len(part.numbers)
+    asked = Asked([recordings.one(one) for one in part.numbers], recordings.labels[part.numbers], shifts)
     wrong = wrong_with(framing_of(case), asked, frames, labels)
     return wrong and f"batch {number + 1}: {wrong}"
 
 
 @lru_cache(maxsize=1)
-def _recordings(folder: Path, dataset: str, samples: int) -> tuple[list[Events], np.ndarray]:
-    """Events and labels of all recordings of an epoch."""
-    recordings = Recordings(DATA_SETS[name_of(dataset)].file(folder))
-    return list(recordings.events(samples)), recordings.labels[:samples]
+def _recordings(dataset: str, folder: Path, samples: int) -> Recordings:
+    return opened(dataset, folder, samples)

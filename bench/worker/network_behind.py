@@ -8,7 +8,6 @@ from snnbench.adapters.base.complete import whole
 from snnbench.adapters.base.contract import Program, Unsupported
 
 from ..proof.problem import draw_parameters
-from ..workloads import workload_of
 from ..workloads.frames_mlp import trained_on
 
 
@@ -19,8 +18,7 @@ class NetworkBehind:
         name, _, words = case.behind.partition(":")
         adapter = registry.load(registry.references()[name])
         ((construction, mode),) = variants_of(words, adapter.constructions, adapter.modes)
-        own = trained_on(case, name, construction, mode)
-        network = workload_of(own).network(own)
+        own, network = trained_on(case, name, construction, mode)
         if reason := _not_of_torch(adapter) or adapter.refuses(own, network):
             raise Unsupported(f"{case.behind} behind: {reason}")
         adapter.prepare(own, threads)

@@ -3,7 +3,7 @@
 from snnbench.adapters.base.case import DATA, DATA_AXES, NETWORK_FIELDS, Case
 from snnbench.adapters.base.network import INPUT, Network, Node
 
-from ..data.datasets import CHANNELS
+from ..data.datasets import form_of
 from .workload import workload
 
 NOTHING = {**dict.fromkeys(NETWORK_FIELDS), "firing": None, "loss": None, "optimizer": None, "precision": "fp32"}
@@ -13,4 +13,4 @@ NOTHING |= {"parallel": None, "ranks": None}
 @workload(DATA, axes=DATA_AXES, small={"time_steps": 37, "batch": 3}, fixed=NOTHING)
 def data(case: Case) -> Network:
     """No network: an epoch of recordings, delivered as batches of frames."""
-    return Network((CHANNELS,), (Node("frames", "flatten", (INPUT,)),))
+    return Network(form_of(case.dataset).features, (Node("frames", "flatten", (INPUT,)),))

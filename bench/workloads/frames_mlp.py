@@ -4,7 +4,7 @@ from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.network import Network
 from snnbench.kernels.spec import NeuronSpec
 
-from ..data.datasets import CHANNELS, DATA_SETS, name_of
+from ..data.datasets import SOUND_FRAMES, form_of
 from .builder import Builder
 from .workload import workload
 
@@ -20,7 +20,11 @@ INTEGRATE = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0)
 )
 def frames_mlp(case: Case) -> Network:
     """Three layers of a linear map and neurons behind 100 channels of sound, and a linear map to the classes."""
-    net = Builder(case, (CHANNELS,))
+    return _layers(case, *SOUND_FRAMES)
+
+
+def _layers(case: Case, channels: int) -> Network:
+    net = Builder(case, (channels,))
     for _ in range(3):
         net.linear(case.neurons)
         net.neuron()
@@ -28,9 +32,10 @@ def frames_mlp(case: Case) -> Network:
     return net.network
 
 
-def trained_on(case: Case, framework: str, construction: str, mode: str) -> Case:
-    """The case of the network that stands behind `case`, which delivers its batches."""
-    return frames_mlp.canonical(
+def trained_on(case: Case, framework: str, construction: str, mode: str) -> tuple[Case, Network]:
+    """What stands behind `case`, which delivers its batches: the same network for as many channels as its frames have."""
+    data = form_of(case.dataset)
+    own = frames_mlp.canonical(
         Case(
             framework,
             construction,
@@ -44,7 +49,8 @@ def trained_on(case: Case, framework: str, construction: str, mode: str) -> Case
             input="dense",
             input_grad=False,
             seed=case.seed,
-            classes=DATA_SETS[name_of(case.dataset)].classes,
+            classes=data.classes,
             loss="cross-entropy",
         )
     )
+    return own, _layers(own, data.channels)

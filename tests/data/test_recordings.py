@@ -3,41 +3,52 @@
 import h5py
 import numpy as np
 import pytest
-from support.recordings import sounds
+from support.recordings import made
 
 from snnbench.data.datasets import DATA_SETS
-from snnbench.data.recordings import Recordings
+from snnbench.data.reading import READERS, opened
 from snnbench.data.synthetic import recording
 from snnbench.mistakes import ConfigError
 
 
 @pytest.fixture
 def path(tmp_path):
-    return DATA_SETS["shd"].file(sounds(tmp_path, "shd", 5))
+    return DATA_SETS["shd"].file(made(tmp_path, "shd", 5))
 
 
-def read(path):
-    recordings = Recordings(path)
+def read(path, name="shd"):
+    recordings = READERS[name](DATA_SETS[name], path)
     return list(recordings.events(len(recordings))), recordings.labels
 
 
-def test_recordings_are_read_as_they_were_written(path):
-    events, labels = read(path)
-    for number, (t, x) in enumerate(events):
-        right = recording(DATA_SETS["shd"], "train", number, 1)
-        assert np.array_equal(t, right.t.astype(np.float16).astype(np.float64) * 1e6) and np.array_equal(x, right.x)
-        assert labels[number] == right.label
-
-
-def said(path) -> str:
+def said(path, name="shd") -> str:
     with pytest.raises(ConfigError) as raised:
-        read(path)
+        read(path, name)
     assert "\n" not in str(raised.value)
     return str(raised.value).removeprefix(f"{path}: ")
 
 
+def test_recordings_are_read_as_they_were_written(path):
+    events, labels = read(path)
+    for number, (t, x, y, p) in enumerate(events):
+        right = recording(DATA_SETS["shd"], "train", number, 1)
+        assert np.array_equal(t, right.t.astype(np.float16).astype(np.float64) * 1e6) and np.array_equal(x, right.x)
+        assert labels[number] == right.label and y is p is None
+
+
+def test_one_is_read_like_all(path):
+    recordings = READERS["shd"](DATA_SETS["shd"], path)
+    for number, events in enumerate(recordings.events(5)):
+        assert all(np.array_equal(*both) for both in zip(recordings.one(number)[:2], events[:2], strict=True))
+
+
 def test_a_file_that_is_not_there(tmp_path):
     assert said(tmp_path / "none.h5") == "there is no such file"
+
+
+def test_fewer_recordings_than_are_asked_for(path):
+    with pytest.raises(ConfigError, match=r"shd_train\.h5: has 5 recordings, and grid\.samples asks for 2,000$"):
+        opened("shd", path.parents[1], 2000)
 
 
 @pytest.mark.parametrize("content", [b"", b"not HDF5 at all" * 100])
@@ -81,6 +92,10 @@ CHANGES = {
     "spikes/times of recording 2 has 3 events, spikes/units 1": lambda file: (
         file["spikes/times"].__setitem__(2, np.zeros(3, np.float16)),
         file["spikes/units"].__setitem__(2, np.zeros(1, np.uint16)),
+    ),
+    "spikes/units of recording 3 has an event at x = 700: the sensor of shd has 700": lambda file: (
+        file["spikes/times"].__setitem__(3, np.zeros(2, np.float16)),
+        file["spikes/units"].__setitem__(3, np.array([0, 700], np.uint16)),
     ),
 }
 

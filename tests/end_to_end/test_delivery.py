@@ -1,31 +1,21 @@
 """Cases that deliver data, by the real command line: proved, timed and reported, and wrong strategies named."""
 
-import json
 import tomllib
 
 import pytest
+from support.deliveries import STRATEGIES, configured
 from support.paths import WRONG
 
-ALL = ["tonic:*", "frames:*"]
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 
 
-def configured(snnbench, framework, adapters=(), grid="", samples=28, measure=""):
-    snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
-    path = snnbench.folder / "delivery.toml"
-    references = json.dumps([f"{WRONG / 'deliveries.py'}:{name}" for name in adapters])
-    path.write_text(
-        f'name = "delivery"\nadapters = {references}\n'
-        f'[grid]\nframework = {json.dumps(framework)}\nworkload = ["data"]\ndataset = ["synthetic-shd"]\n'
-        f'samples = [{samples}]\ntime_steps = [50]\nbatch = [13]\ndevice = ["cpu"]\n{grid}\n'
-        f'[measure]\nblocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\nthreads = 1\n{measure}\n'
-    )
-    return path
+def wrong_ones(names):
+    return [f"{WRONG / 'deliveries.py'}:{name}" for name in names]
 
 
 @pytest.fixture(scope="module")
 def run(snnbench_module):
-    return snnbench_module.run(configured(snnbench_module, ALL))
+    return snnbench_module.run(configured(snnbench_module, STRATEGIES))
 
 
 def test_all_strategies_are_proved_and_timed(run):
@@ -55,14 +45,23 @@ def test_the_columns_of_deliveries_are_filled(run):
     assert held["uint8"] == (0, 0, 28 * (50 * 100 + 8)) and held["memory"][1] > 0 and held["memmap"][0] > 28 * 5000
 
 
+CAMERAS = {"nmnist": {"samples": [28]}, "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2]}}
+
+
+@pytest.mark.parametrize("name", CAMERAS)
+def test_recordings_of_cameras_go_through_all_strategies(snnbench, name):
+    config = configured(snnbench, STRATEGIES, dataset=[f"synthetic-{name}"], augment=[True], **CAMERAS[name])
+    ended = snnbench.run(config)
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+    assert len(ended.rows) == 7 and {row["status"] for row in ended.rows} == {"ok"}
+
+
 @pytest.fixture(scope="module")
 def wrong(snnbench_module):
-    names = [*TABLE["deliveries"], *TABLE["timed_deliveries"], "Right"]
-    augmented = [name for name in names if name == "NotShifted"]
-    plain = [name for name in names if name not in augmented]
+    plain = [name for name in [*TABLE["deliveries"], *TABLE["timed_deliveries"], "Right"] if name != "NotShifted"]
     ended = {}
-    for some, grid in ((plain, ""), (augmented, "augment = [true]")):
-        result = snnbench_module.run(configured(snnbench_module, some, some, grid), out=f"out{len(some)}")
+    for some, axes in ((plain, {}), (["NotShifted"], {"augment": [True]})):
+        result = snnbench_module.run(configured(snnbench_module, some, wrong_ones(some), **axes), out=f"out{len(some)}")
         ended |= {record["case"]["framework"]: record for record in result.records}
     return ended
 
@@ -85,45 +84,59 @@ def test_a_right_one_passes(wrong):
     assert wrong["Right"]["status"] == "ok"
 
 
-@pytest.mark.parametrize("behind", ["fused", "sinabs"])
-def test_a_network_trains_on_the_batches(snnbench, behind):
-    ended = snnbench.run(configured(snnbench, ["frames:packed"], grid=f'behind = ["{behind}"]'))
+@pytest.fixture(scope="module")
+def wrong_of_cameras(snnbench_module):
+    names = [*TABLE["camera_deliveries"], "Right"]
+    config = configured(snnbench_module, names, wrong_ones(names), dataset=["synthetic-nmnist"])
+    return {record["case"]["framework"]: record for record in snnbench_module.run(config, out="cameras").records}
+
+
+@pytest.mark.parametrize("name", TABLE["camera_deliveries"])
+def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, name):
+    record = wrong_of_cameras[name]
+    assert record["status"] == "check_failed" and TABLE["camera_deliveries"][name] in record["reason"], record["reason"]
+    assert wrong_of_cameras["Right"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("behind", "dataset"), [("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")]
+)
+def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
+    ended = snnbench.run(configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset]))
     (row,) = ended.rows
     assert (ended.exit_code, row["status"], row["behind"]) == (0, "ok", behind), ended.stdout + ended.stderr
     assert 0 < float(row["waiting_share"]) < 1 and float(row["epoch_train_s"]) > 0
 
 
 def test_what_cannot_stand_behind_is_a_sentence(snnbench):
-    ended = snnbench.run(configured(snnbench, ["frames:packed"], grid='behind = ["none", "jax"]'))
-    reasons = {row["behind"]: row["reason"] for row in ended.rows}
-    assert reasons == {"none": "", "jax": "jax behind: batches are torch's tensors, which this framework does not take"}
-    refused = snnbench.run(configured(snnbench, ["frames:packed"], grid='behind = ["tensorflow"]'))
+    ended = snnbench.run(configured(snnbench, ["frames:packed"], behind=["none", "jax", "sinabs-exodus"]))
+    assert {row["behind"]: (row["status"], row["reason"]) for row in ended.rows} == {
+        "none": ("ok", ""),
+        "jax": ("unsupported", "jax behind: batches are torch's tensors, which this framework does not take"),
+        "sinabs-exodus": ("unsupported", "sinabs-exodus behind: sinabs-exodus does not run on cpu"),
+    }
+    assert ended.exit_code == 0
+    refused = snnbench.run(configured(snnbench, ["frames:packed"], behind=["tensorflow"]))
     assert refused.exit_code == 2 and "tensorflow" in refused.message
 
 
-def test_real_recordings_are_read_where_they_lie(snnbench):
-    made = snnbench("data", "make", "shd", "--samples", "28", "--out", str(snnbench.folder / "real"))
+def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
+    large = {"dataset": ["synthetic-dvsgesture"], "samples": [100], "time_steps": [150], "batch": [64]}
+    refused = snnbench.run(configured(snnbench, ["frames:packed"], **large))
+    assert refused.exit_code == 2 and "take fewer time steps, batch items or pixels" in refused.message
+    assert not (snnbench.folder / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["shd", "nmnist"])
+def test_real_recordings_are_read_where_they_lie(snnbench, name):
+    made = snnbench("data", "make", name, "--samples", "28", "--out", str(snnbench.folder / "real"))
     assert made.exit_code == 0, made.stderr
-    config = configured(snnbench, ["frames:uint8"])
-    text = config.read_text().replace("synthetic-shd", "shd")
-    config.write_text(f'{text}[data]\nfolder = "real"\n')
-    ended = snnbench.run(config)
-    assert ended.exit_code == 0 and ended.rows[0]["dataset"] == "shd", ended.stdout + ended.stderr
-    config.write_text(text)
+    config = configured(snnbench, ["tonic:naive", "frames:uint8"], dataset=[name])
+    ended = snnbench.run(config, "--set", "data.folder=real")
+    assert ended.exit_code == 0 and {row["dataset"] for row in ended.rows} == {name}, ended.stdout + ended.stderr
     assert "needs data.folder, where its recordings lie" in snnbench.run(config).message
-    config.write_text(f'{text}[data]\nfolder = "elsewhere"\n')
-    assert "data.folder = 'elsewhere': there is no file" in snnbench.run(config).message
-
-
-def test_a_damaged_file_is_named_in_every_record(snnbench):
-    snnbench("data", "make", "shd", "--samples", "28", "--out", str(snnbench.folder / "real"))
-    file = snnbench.folder / "real" / "SHD" / "shd_train.h5"
-    file.write_bytes(file.read_bytes()[:20_000])
-    config = configured(snnbench, ["frames:packed", "frames:memmap"])
-    config.write_text(config.read_text().replace("synthetic-shd", "shd") + '[data]\nfolder = "real"\n')
-    ended = snnbench.run(config)
-    assert {row["status"] for row in ended.rows} == {"build_error"}
-    assert all("shd_train.h5: is damaged, or no HDF5 file" in row["reason"] for row in ended.rows)
+    what = "file" if name == "shd" else "folder"
+    assert f"data.folder = 'elsewhere': there is no {what}" in snnbench.run(config, "--set", "data.folder=elsewhere").message
 
 
 def test_check_proves_strategies(snnbench):

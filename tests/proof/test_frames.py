@@ -6,77 +6,105 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.recordings import data_case, frames_of_tonic, sounds
-from tonic import transforms
+from support.recordings import data_case, frames_of_tonic, made, pipeline_of
 
-from snnbench.data.datasets import CHANNELS, DATA_SETS, LONGEST_US, window_us
-from snnbench.data.recordings import Recordings
-from snnbench.proof.frames import FAULTS, PROVED, Asked, Framing, wrong_with
+from snnbench.data.datasets import DATA_SETS, form_of
+from snnbench.data.reading import opened
+from snnbench.data.recordings import Events
+from snnbench.proof.frames import FAULTS, OF_CAMERAS, PROVED, wrong_with
+from snnbench.proof.framing import Asked, Framing
 from snnbench.worker.judging_data import framing_of
 
-EVENTS = np.dtype([("t", "i8"), ("x", "i8"), ("p", "i8")])
+NAMES = {"ssc": (PROVED, 250), "nmnist": (PROVED, 37), "dvsgesture": (6, 5)}
+"""Data sets, recordings that are compared with tonic's, and time steps."""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return sounds(tmp_path_factory.mktemp("ssc"), "ssc", PROVED)
+def folders(tmp_path_factory):
+    return {name: made(tmp_path_factory.mktemp(name), name, count) for name, (count, _) in NAMES.items()}
 
 
-def test_frames_of_1024_recordings_are_those_of_tonic(folder):
-    case = data_case("tonic", "naive", samples=PROVED, time_steps=250)
-    framing, events = framing_of(case), Recordings(DATA_SETS["ssc"].file(folder)).events(PROVED)
+def case_of(name, samples=None):
+    count, steps = NAMES[name]
+    return data_case("frames", "uint8", dataset=f"synthetic-{name}", samples=samples or count, time_steps=steps)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frames_of_1024_recordings_are_those_of_tonic(folders, name):
+    case = case_of(name)
+    framing, events = framing_of(case), opened(case.dataset, folders[name], case.samples).events(case.samples)
     assert PROVED == 1024
-    for one, (frames, _) in zip(events, frames_of_tonic(folder, case), strict=True):
+    for one, (frames, _) in zip(events, frames_of_tonic(folders[name], case), strict=True):
         ours = framing.frames(one)
         assert np.array_equal(ours[: len(frames)], frames) and not ours[len(frames) :].any()
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 1_300_000), st.integers(0, 699)), min_size=1, max_size=50),
-    st.sampled_from([1, 2, 37, 250, 999]),
-)
-def test_any_events_become_the_frames_that_tonic_makes(events, steps):
-    events = np.array(sorted(events), np.int64)
-    assume((events[:, 0] <= LONGEST_US).any())
-    given_events = np.zeros(len(events), EVENTS)
-    given_events["t"], given_events["x"] = events[:, 0], events[:, 1]
-    window = window_us(steps)
-    frames = transforms.Compose(
-        [
-            transforms.Downsample(spatial_factor=CHANNELS / 700),
-            transforms.CropTime(max=LONGEST_US),
-            transforms.ToFrame(sensor_size=(CHANNELS, 1, 1), time_window=window, include_incomplete=True),
-        ]
-    )(given_events)[:, 0]
-    ours = Framing(steps, CHANNELS, 700, window, LONGEST_US).frames((events[:, 0].astype(np.float64), events[:, 1]))
-    assert np.array_equal(ours[: len(frames)], frames[:steps]) and not ours[len(frames) :].any()
+def check(name, events, steps):
+    """Our frames of `events`, (t, x, y, p) each, and those of tonic's transforms."""
+    data = DATA_SETS[name]
+    columns = np.array(sorted(events), np.int64).T
+    assume((columns[0] <= data.longest_us).any())
+    named = np.zeros(len(events), [(column, "i8") for column in ("txp" if data.is_sound else "txyp")])
+    for column, values in zip("txyp", columns, strict=True):
+        if column in named.dtype.names:
+            named[column] = values
+    frames = pipeline_of(data, steps)(named)
+    t, *places = columns
+    ours = Framing(data, steps).frames(Events(t.astype(np.float64), *(places[:1] if data.is_sound else places)))
+    assert np.array_equal(ours[: len(frames)], frames.reshape(len(frames), -1)[:steps]) and not ours[len(frames) :].any()
 
 
-def asked_of(folder, shifts, count=6):
-    """The recordings begin after 200 ms of silence, so that their origin and their end matter."""
-    recordings = Recordings(DATA_SETS["ssc"].file(folder))
-    return Asked([(t + 200_000, x) for t, x in recordings.events(count)], recordings.labels[:count], shifts)
+def times_and_places(data):
+    sizes = (*data.sensor[:2], data.sensor[2])
+    return st.lists(
+        st.tuples(st.integers(0, data.longest_us + 300_000), *(st.integers(0, size - 1) for size in sizes)),
+        min_size=1,
+        max_size=50,
+    )
 
 
-FRAMING = framing_of(data_case("frames", "uint8", time_steps=250))
+@given(times_and_places(DATA_SETS["ssc"]), st.sampled_from([1, 2, 37, 250, 999]))
+def test_any_events_of_a_sound_become_the_frames_that_tonic_makes(events, steps):
+    check("ssc", events, steps)
+
+
+@given(times_and_places(DATA_SETS["nmnist"]), st.sampled_from([1, 2, 37, 97]))
+def test_any_events_of_a_camera_become_the_frames_that_tonic_makes(events, steps):
+    check("nmnist", events, steps)
+
+
 SHIFTS = [1, -5, 0, 3, 5, -2]
 
 
-def answer(asked):
-    return asked.frames(FRAMING).astype(np.float32), asked.labels.copy()
+def asked_of(folders, name, shifts, count=6):
+    """The recordings begin after a fifth of their time of silence, so that their origin and their end matter."""
+    recordings, silence = opened(name, folders[name], count), form_of(name).longest_us / 5
+    events = [one._replace(t=one.t + silence) for one in recordings.events(count)]
+    return Asked(events, recordings.labels[:count], shifts)
+
+
+def framing(name):
+    return framing_of(case_of(name))
+
+
+def answer(asked, name="ssc"):
+    return asked.frames(framing(name)).astype(np.float32), asked.labels.copy()
 
 
 @pytest.mark.parametrize("shifts", [[0] * 6, SHIFTS], ids=["as it is", "augmented"])
-def test_right_batches_pass(folder, shifts):
-    asked = asked_of(folder, shifts)
-    assert wrong_with(FRAMING, asked, *answer(asked)) is None
+@pytest.mark.parametrize("name", NAMES)
+def test_right_batches_pass(folders, name, shifts):
+    asked = asked_of(folders, name, shifts)
+    assert wrong_with(framing(name), asked, *answer(asked, name)) is None
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_named(folder, fault):
-    asked = asked_of(folder, SHIFTS if "shift" in fault or "leaves" in fault else [0] * 6)
-    wrong = FAULTS[fault](FRAMING, asked).astype(np.float32)
-    assert wrong_with(FRAMING, asked, wrong, asked.labels) == fault
+@pytest.mark.parametrize(
+    ("name", "fault"), [*(("ssc", fault) for fault in FAULTS), *(("nmnist", fault) for fault in FAULTS | OF_CAMERAS)]
+)
+def test_a_fault_is_named(folders, name, fault):
+    asked = asked_of(folders, name, SHIFTS if "shift" in fault or "leaves" in fault else [0] * 6)
+    wrong = (FAULTS | OF_CAMERAS)[fault](framing(name), asked).astype(np.float32)
+    assert wrong_with(framing(name), asked, wrong, asked.labels) == fault
 
 
 OTHERS = {
@@ -92,20 +120,23 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("words", OTHERS)
-def test_other_faults_are_named(folder, words):
-    asked = asked_of(folder, [0] * 6)
-    assert wrong_with(FRAMING, asked, *OTHERS[words](*answer(asked))) == words
+def test_other_faults_are_named(folders, words):
+    asked = asked_of(folders, "ssc", [0] * 6)
+    assert wrong_with(framing("ssc"), asked, *OTHERS[words](*answer(asked))) == words
 
 
-def test_one_wrong_count_is_found_and_where_it_is(folder):
-    asked = asked_of(folder, [0] * 6)
-    frames, labels = answer(asked)
-    right = int(frames[3, 17, 42])
-    frames[3, 17, 42] += 1
-    said = wrong_with(FRAMING, asked, frames, labels)
-    assert said.endswith(f"first in item 3, step 17, channel 42: {right + 1}, not {right}")
+@pytest.mark.parametrize(
+    ("name", "channel", "place"), [("ssc", 42, "channel 42"), ("nmnist", 34 * 34 + 34 * 7 + 5, "polarity 1, y 7, x 5")]
+)
+def test_one_wrong_count_is_found_and_where_it_is(folders, name, channel, place):
+    asked = asked_of(folders, name, [0] * 6)
+    frames, labels = answer(asked, name)
+    right = int(frames[3, 17, channel])
+    frames[3, 17, channel] += 1
+    said = wrong_with(framing(name), asked, frames, labels)
+    assert said.endswith(f"first in item 3, step 17, {place}: {right + 1}, not {right}")
 
 
-def test_labels_of_recordings_of_one_class_may_be_anybodys(folder):
-    asked = replace(asked_of(folder, [0] * 6), labels=np.full(6, 4))
-    assert wrong_with(FRAMING, asked, *answer(asked)) is None
+def test_labels_of_recordings_of_one_class_may_be_anybodys(folders):
+    asked = replace(asked_of(folders, "ssc", [0] * 6), labels=np.full(6, 4))
+    assert wrong_with(framing("ssc"), asked, *answer(asked)) is None

@@ -14,7 +14,8 @@ from .strategy import Batch
 
 
 class Coo(Naive):
-    """A list of coalesced tensors (t, channels) and of labels as uint8, made of padded batches, behind a DataLoader."""
+    """A list of coalesced tensors, (t, channels) of sounds and (t, polarities, y, x) of cameras, and of labels as uint8, made of
+    padded batches, behind a DataLoader."""
 
     def build(self) -> None:
         self.kept: list[tuple[Tensor, Tensor]] = []
@@ -38,7 +39,9 @@ class Coo(Naive):
         )
         for number, (kept, labels) in enumerate(loader):
             frames, shifts = self.filled(kept.to_dense()), epoch.part(number, self.case.batch).shifts
-            yield shifted(frames, torch.tensor(shifts, device=self.device)) if shifts else frames, labels.long().to(self.device)
+            if shifts:
+                frames = shifted(frames, torch.tensor(shifts, device=self.device), self.data.features[-1])
+            yield frames, labels.long().to(self.device)
 
     def disk_bytes(self) -> int:
         return 0

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from snnbench.adapters.base.contract import Unsupported
 
-from ..datasets import CHANNELS, DATA_SETS, LONGEST_US, name_of, window_us
-from ..recordings import Recordings
+from ..reading import opened
+from ..recordings import Events
 from .strategy import Strategy
 
 MOST = 255
@@ -23,25 +23,30 @@ class Counted(Strategy):
 
     def counts(self) -> Iterator[np.ndarray]:
         """Frames (t, channels) of the recordings, one after the other, int64. Sets `labels`."""
-        data = DATA_SETS[name_of(self.case.dataset)]
-        recordings = Recordings(data.file(self.folder))
+        recordings = opened(self.case.dataset, self.folder, self.case.samples)
         self.labels = torch.from_numpy(recordings.labels[: self.case.samples]).to(self.device)
-        for t, x in recordings.events(self.case.samples):
-            yield self.frames_of(t.astype(np.int64), (x * (CHANNELS / data.sensor[0])).astype(np.int64))
+        for events in recordings.events(self.case.samples):
+            yield self.frames_of(events.t.astype(np.int64), self.places(events))
 
-    def frames_of(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Counts (t, channels), int64, of events at `t` microseconds, ascending, on channels `x`, both int64: as the oracle has
-        them."""
-        window = window_us(self.shape[0])
-        first, last = np.searchsorted(t, (0, LONGEST_US + 1))
-        t, x = t[first:last], x[first:last]
+    def places(self, events: Events) -> np.ndarray:
+        """Where in a frame, its counts in a row, each event is counted: int64 (events,)."""
+        if events.y is None or events.p is None:
+            return (events.x * (self.shape[1] / self.data.sensor[0])).astype(np.int64)
+        _, height, width = self.data.features
+        return (events.p * height + events.y) * width + events.x
+
+    def frames_of(self, t: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Counts (t, channels), int64, of events at `t` microseconds, ascending, and at `places` of a frame, both int64: as the
+        oracle has them."""
+        window, channels = self.data.window_us(self.shape[0]), self.shape[1]
+        first, last = np.searchsorted(t, (0, self.data.longest_us + 1))
+        t, places = t[first:last], places[first:last]
         if not len(t):
-            return np.zeros((1, CHANNELS), np.int64)
+            return np.zeros((1, channels), np.int64)
         bins = (t - t[0]) // window
         count = max(1, -(-int(t[-1] - t[0]) // window))
         kept = np.searchsorted(bins, count)
-        places = bins[:kept] * CHANNELS + x[:kept]
-        return np.bincount(places, minlength=count * CHANNELS).reshape(count, CHANNELS)
+        return np.bincount(bins[:kept] * channels + places[:kept], minlength=count * channels).reshape(count, channels)
 
     def dense(self, frames: Iterator[np.ndarray], out: np.ndarray) -> None:
         """Fill `out` (N, T, channels), zeros and of type uint8, with frames. Raises Unsupported for a count that it does not

@@ -1,5 +1,6 @@
 """Dense counts of all recordings in one file, a byte each, which is mapped into memory: a batch is one read."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from .strategy import Batch, bytes_below
 
 
 class Mapped(Dataset[Tensor]):
-    """Counts (N, T, channels) in a file, a batch at a time; with augmentation keys are pairs of a number and a shift."""
+    """Counts (N, T, channels) in a file, a batch at a time; with augmentation keys are pairs of a number and a shift, by which
+    counts move in each row of `width` channels."""
 
-    def __init__(self, frames: np.ndarray, labels: Tensor) -> None:
-        self.frames, self.labels = frames, labels
+    def __init__(self, frames: np.ndarray, labels: Tensor, width: int) -> None:
+        self.frames, self.labels, self.width = frames, labels, width
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -27,7 +29,7 @@ class Mapped(Dataset[Tensor]):
     def __getitems__(self, keys: list[Any]) -> tuple[Tensor, Tensor]:
         numbers, shifts = zip(*keys, strict=True) if isinstance(keys[0], tuple) else (keys, None)
         frames, labels = torch.from_numpy(self.frames[list(numbers)]), self.labels[list(numbers)]
-        return shifted(frames, torch.tensor(shifts)) if shifts else frames, labels
+        return shifted(frames, torch.tensor(shifts), self.width) if shifts else frames, labels
 
 
 class Memmap(Counted):
@@ -35,15 +37,18 @@ class Memmap(Counted):
 
     def build(self) -> None:
         path = self.built_once("frames", self._write)
-        shape = (self.case.samples, *self.shape)
-        labels = torch.from_numpy(np.load(path / "labels.npy"))
-        self.items = Mapped(np.memmap(path / "frames.u8", np.uint8, "r", shape=shape), labels)
+        frames = np.memmap(path / "frames.u8", np.uint8, "r", shape=(self.case.samples, *self.shape))
+        self.items = Mapped(frames, torch.from_numpy(np.load(path / "labels.npy")), self.data.features[-1])
 
     def _write(self, folder: Path) -> None:
         folder.mkdir()
-        frames = np.memmap(folder / "frames.u8", np.uint8, "w+", shape=(self.case.samples, *self.shape))
-        self.dense(self.counts(), frames)
-        frames.flush()
+        shape = (self.case.samples, *self.shape)
+        with open(folder / "frames.u8", "w+b") as file:
+            # All of it now: a full disk is an error here, and kills the process where a mapped page finds no room.
+            os.posix_fallocate(file.fileno(), 0, int(np.prod(shape)))
+            frames = np.memmap(file, np.uint8, "r+", shape=shape)
+            self.dense(self.counts(), frames)
+            frames.flush()
         np.save(folder / "labels.npy", self.labels.cpu().numpy())
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:

@@ -2,30 +2,51 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from tonic import collation, datasets, transforms
 from torch.utils.data import DataLoader
 
-from ..datasets import CHANNELS, DATA_SETS, LONGEST_US, name_of, window_us
 from ..epoch import Epoch
+from ..event_files import EventFiles, Gestures, Saccades
+from ..reading import opened
 from .shift import Augmented, keys
 from .strategy import Batch, Strategy, bytes_below
 
+CAMERAS: dict[str, tuple[type, type[EventFiles]]] = {
+    "nmnist": (datasets.NMNIST, Saccades),
+    "dvsgesture": (datasets.DVSGesture, Gestures),
+}
+"""tonic's data sets of cameras, and who knows the order of their files."""
+
 
 class Naive(Strategy):
-    """tonic's data set behind torch's DataLoader, with the pipeline of the known comparison of caches."""
+    """tonic's data set behind torch's DataLoader, with the pipeline of the known comparison of caches. Recordings of cameras
+    keep their pixels."""
 
     @cached_property
     def recordings(self) -> Any:
-        """tonic's data set, whose items are frames (t, 1, channels), int16, and labels."""
-        data = DATA_SETS[name_of(self.case.dataset)]
-        frames = transforms.ToFrame(
-            sensor_size=(CHANNELS, 1, 1), time_window=window_us(self.case.time_steps), include_incomplete=True
-        )
-        steps = [transforms.Downsample(spatial_factor=CHANNELS / data.sensor[0]), transforms.CropTime(max=LONGEST_US), frames]
+        """tonic's data set, whose items are frames (t, polarities, [y,] x), int16, and labels."""
+        data, sensor = self.data, (self.data.channels, 1, 1) if self.data.is_sound else self.data.sensor
+        window = data.window_us(self.case.time_steps)
+        frames = transforms.ToFrame(sensor_size=sensor, time_window=window, include_incomplete=True)
+        steps = [transforms.CropTime(max=data.longest_us), frames]
+        if not data.is_sound:
+            return self._of_a_camera(transforms.Compose(steps))
+        fewer = transforms.Downsample(spatial_factor=data.channels / data.sensor[0])
         given = {"split": "train"} if data.name == "ssc" else {"train": True}
-        return getattr(datasets, data.name.upper())(str(self.folder), transform=transforms.Compose(steps), **given)
+        return getattr(datasets, data.name.upper())(str(self.folder), transform=transforms.Compose([fewer, *steps]), **given)
+
+    def _of_a_camera(self, steps: Any) -> Any:
+        """tonic's class, in which nothing but its count of files is skipped: it would fetch the whole data set where ours is
+        smaller. Its order of files is that of the folder where it does not sort."""
+        of, order = CAMERAS[self.data.name]
+        uncounted = type(of.__name__, (of,), {"_check_exists": lambda self: True})  # it looks for a folder of its own name
+        items = uncounted(str(self.folder), train=True, transform=steps)
+        pairs = sorted(zip(items.data, items.targets, strict=True), key=lambda pair: order.place(Path(pair[0])))
+        items.data, items.targets = ([*column] for column in zip(*pairs, strict=True))
+        return items
 
     @property
     def items(self) -> Any:
@@ -47,4 +68,4 @@ class Naive(Strategy):
             yield self.filled(frames), labels
 
     def disk_bytes(self) -> int:
-        return bytes_below(DATA_SETS[name_of(self.case.dataset)].file(self.folder))
+        return sum(map(bytes_below, opened(self.case.dataset, self.folder, self.case.samples).files(self.case.samples)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels.events import PackedFrames
 
@@ -15,10 +16,14 @@ class Packed(Counted):
     """Exact counts in a quarter of the memory of uint8."""
 
     def build(self) -> None:
-        self.frames = PackedFrames(map(torch.from_numpy, self.counts()), self.shape[0]).to(self.device)
+        frames = (torch.from_numpy(one).view(-1, *self.data.features) for one in self.counts())
+        self.frames = PackedFrames(frames, self.shape[0]).to(self.device)
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:
-        return self.resident(epoch, lambda chosen, by: (self.frames.batch(chosen, by), self.labels[chosen]))
+        return self.resident(epoch, self._batch)
+
+    def _batch(self, chosen: Tensor, by: Tensor | None) -> Batch:
+        return self.frames.batch(chosen, by).view(-1, *self.shape), self.labels[chosen]
 
     def device_bytes(self) -> int:
         return self.frames.bytes + self.labels.nbytes

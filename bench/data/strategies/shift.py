@@ -1,4 +1,4 @@
-"""The augmentation of frames: each recording is shifted by some channels, and what leaves the frame is lost."""
+"""The augmentation of frames: each recording is shifted by some places, and what leaves the frame is lost."""
 
 from typing import Any
 
@@ -10,18 +10,19 @@ from torch.utils.data import Dataset
 from ..epoch import LARGEST_SHIFT, Epoch
 
 
-def shifted(frames: Tensor, by: Tensor) -> Tensor:
-    """Frames (B, T, channels), each shifted by its number of channels of `by` (B,)."""
-    wide = torch.nn.functional.pad(frames, (LARGEST_SHIFT, LARGEST_SHIFT))
-    channels = torch.arange(LARGEST_SHIFT, LARGEST_SHIFT + frames.shape[2], device=frames.device)
-    return wide.gather(2, (channels - by[:, None])[:, None].expand_as(frames))
+def shifted(frames: Tensor, by: Tensor, width: int) -> Tensor:
+    """Frames (B, T, channels), each shifted by its number of places of `by` (B,) in each row of `width` channels."""
+    rows = frames.reshape(len(frames), -1, width)
+    wide = torch.nn.functional.pad(rows, (LARGEST_SHIFT, LARGEST_SHIFT))
+    places = torch.arange(LARGEST_SHIFT, LARGEST_SHIFT + width, device=frames.device)
+    return wide.gather(2, (places - by[:, None])[:, None].expand_as(rows)).view(frames.shape)
 
 
 def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
-    """Frames (..., channels) of one recording, shifted."""
+    """Frames (..., width) of one recording, shifted."""
     moved = np.zeros_like(frames)
-    channels = frames.shape[-1]
-    moved[..., max(by, 0) : channels + min(by, 0)] = frames[..., max(-by, 0) : channels - max(by, 0)]
+    width = frames.shape[-1]
+    moved[..., max(by, 0) : width + min(by, 0)] = frames[..., max(-by, 0) : width - max(by, 0)]
     return moved
 
 

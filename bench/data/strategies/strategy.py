@@ -12,7 +12,7 @@ from torch import Tensor
 
 from snnbench.adapters.base.case import Case
 
-from ..datasets import CHANNELS
+from ..datasets import form_of
 from ..epoch import Epoch
 
 Batch = tuple[Tensor, Tensor]
@@ -25,7 +25,8 @@ class Strategy(ABC):
 
     def __init__(self, case: Case, folder: Path, cache: Path) -> None:
         self.case, self.folder, self.cache = case, folder, cache
-        self.shape = (case.time_steps, CHANNELS)
+        self.data = form_of(case.dataset)
+        self.shape = (case.time_steps, self.data.channels)
         self.device = torch.device(case.device)
 
     def build(self) -> None:
@@ -50,7 +51,7 @@ class Strategy(ABC):
 
     def filled(self, frames: Tensor) -> Tensor:
         """Frames (B, t, …) as (B, T, channels): t is at most T, and zeros follow."""
-        flat = frames.reshape(len(frames), frames.shape[1], CHANNELS)
+        flat = frames.reshape(len(frames), frames.shape[1], self.shape[1])
         return torch.nn.functional.pad(flat, (0, 0, 0, self.shape[0] - frames.shape[1]))
 
     def resident(self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]) -> Iterator[Batch]:
@@ -68,14 +69,17 @@ class Strategy(ABC):
                 yield batch(chosen, by)
 
     def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
-        """The folder or file `name` in the cache, made by `write` unless it is there. It appears whole or not at all: who is
-        killed while he writes leaves nothing under that name."""
+        """The folder `name` in the cache, made by `write` unless it is there. It appears whole or not at all: who fails while he
+        writes leaves nothing, and who is killed nothing under that name."""
         path, unfinished = self.cache / name, self.cache / f"{name}.unfinished"
         if not path.exists():
-            if unfinished.is_dir():
-                shutil.rmtree(unfinished)
-            write(unfinished)
-            os.replace(unfinished, path)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            try:
+                write(unfinished)
+                os.replace(unfinished, path)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
         return path
 
 

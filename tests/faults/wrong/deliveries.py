@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from snnbench.data.datasets import CHANNELS, LONGEST_US, window_us
 from snnbench.data.epoch import Epoch
 from snnbench.data.strategies import uint8
 from snnbench.data.strategies.loading import Loading
@@ -62,18 +61,18 @@ FewerWhenTimed = batches("FewerWhenTimed", lambda batches, epoch: batches if epo
 
 
 class _LastBinLost(uint8.Uint8):
-    def frames_of(self, t, x):
-        frames = super().frames_of(t, x)
+    def frames_of(self, t, places):
+        frames = super().frames_of(t, places)
         frames[-1] = 0
         return frames
 
 
 class _FromZero(uint8.Uint8):
-    def frames_of(self, t, x):
-        window, within = window_us(self.shape[0]), (t >= 0) & (t <= LONGEST_US)
-        frames, bins = np.zeros((self.shape[0], CHANNELS), np.int64), t[within] // window
+    def frames_of(self, t, places):
+        window, within = self.data.window_us(self.shape[0]), (t >= 0) & (t <= self.data.longest_us)
+        frames, bins = np.zeros(self.shape, np.int64), t[within] // window
         there = bins < -(-int(t[within][-1]) // window)
-        np.add.at(frames, (bins[there], x[within][there]), 1)
+        np.add.at(frames, (bins[there], places[within][there]), 1)
         return frames
 
 
@@ -82,6 +81,18 @@ class _NotShifted(uint8.Uint8):
         return super().epoch(Epoch(epoch.numbers))
 
 
+class _PolaritiesSwapped(uint8.Uint8):
+    def places(self, events):
+        return super().places(events._replace(p=1 - events.p))
+
+
+class _AxesSwapped(uint8.Uint8):
+    def places(self, events):
+        return super().places(events._replace(x=events.y, y=events.x))
+
+
 LastBinLost = adapter_of("LastBinLost", _LastBinLost)
 FromZero = adapter_of("FromZero", _FromZero)
 NotShifted = adapter_of("NotShifted", _NotShifted)
+PolaritiesSwapped = adapter_of("PolaritiesSwapped", _PolaritiesSwapped)
+AxesSwapped = adapter_of("AxesSwapped", _AxesSwapped)

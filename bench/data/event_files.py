@@ -1,0 +1,98 @@
+"""Reads recordings of cameras, each in a file of its own, as tonic's archives have them: ours and real ones."""
+
+from abc import abstractmethod
+from pathlib import Path
+
+import numpy as np
+
+from ..mistakes import ConfigError
+from .datasets import DataSet
+from .recordings import Events, Recordings
+
+OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13
+"""In N-MNIST's files an event in this row tells that all later ones are so much later."""
+
+
+class EventFiles(Recordings):
+    """The files of one folder. Their order is that of `place`, wherever they were found first: that of a folder is anybody's."""
+
+    suffix: str
+
+    def __init__(self, data: DataSet, path: Path) -> None:
+        super().__init__(data, path)
+        if not path.is_dir():
+            raise ConfigError(f"{path}: there is no such folder")
+        self.paths = sorted(path.glob(f"*/*{self.suffix}"), key=self.place)
+        if not self.paths:
+            raise ConfigError(f"{path}: holds no folders with *{self.suffix} files, as those of {data.name} do")
+        self.labels = np.array([self._label(file) for file in self.paths], np.int64)
+
+    @staticmethod
+    @abstractmethod
+    def place(path: Path) -> tuple[str, str]:
+        """By which files are sorted: parts of the file's path."""
+
+    def files(self, count: int) -> list[Path]:
+        return self.paths[:count]
+
+    def _label(self, path: Path) -> int:
+        name = self._class_name(path)
+        if not name.isdecimal() or int(name) >= self.data.classes:
+            raise ConfigError(f"{path}: {name!r} must be the number of a class, 0 to {self.data.classes - 1}")
+        return int(name)
+
+    @abstractmethod
+    def _class_name(self, path: Path) -> str:
+        """The part of the path that is the class."""
+
+
+class Saccades(EventFiles):
+    """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. In the order of the numbers, which are MNIST's: by class the first
+    thousands were zeros."""
+
+    suffix = ".bin"
+
+    @staticmethod
+    def place(path: Path) -> tuple[str, str]:
+        return path.name, path.parent.name
+
+    def _class_name(self, path: Path) -> str:
+        return path.parent.name
+
+    def one(self, number: int) -> Events:
+        path = self.paths[number]
+        content = np.fromfile(path, np.uint8).astype(np.int64)
+        if len(content) % 5:
+            raise ConfigError(f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five bytes each")
+        x, y, high, middle, low = content.reshape(-1, 5).T
+        t = (high & 127) << 16 | middle << 8 | low
+        told = y == OVERFLOW_Y
+        t += OVERFLOW_US * np.cumsum(told)
+        events = Events(*(each[~told] for each in (t.astype(np.float64), x, y, high >> 7)))
+        return self._checked(events, str(path))
+
+
+class Gestures(EventFiles):
+    """DVS Gesture: `USER_LIGHT/CLASS.npy`, an array (events, 4) of x, y, polarity and milliseconds."""
+
+    suffix = ".npy"
+
+    @staticmethod
+    def place(path: Path) -> tuple[str, str]:
+        return path.parent.name, path.name
+
+    def _class_name(self, path: Path) -> str:
+        return path.stem
+
+    def one(self, number: int) -> Events:
+        path = self.paths[number]
+        try:
+            content = np.load(path)
+        except (OSError, ValueError, EOFError) as error:
+            raise ConfigError(f"{path}: is damaged, or no array of NumPy: {error}") from None
+        if getattr(content, "ndim", 0) != 2 or content.shape[1] != 4 or content.dtype.kind not in "fiu":
+            form = f"an array of {content.dtype}, {content.shape}" if isinstance(content, np.ndarray) else "an archive"
+            raise ConfigError(f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and milliseconds")
+        x, y, p, t = content.T
+        events = Events((t * 1000).astype(np.float64), *(each.astype(np.int64) for each in (x, y, p)))
+        return self._checked(events, str(path))

@@ -1,0 +1,89 @@
+"""Reads recordings of sounds from HDF5 files as zenkelab.org has them, ours and real ones."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mistakes import ConfigError
+from .datasets import DataSet
+from .recordings import Events, Recordings
+
+TIMES, UNITS, LABELS = "spikes/times", "spikes/units", "labels"
+FORMS = {TIMES: "lists of floats (seconds)", UNITS: "lists of whole numbers (channels)", LABELS: "whole numbers"}
+"""The data sets of a file, and what each holds for every recording."""
+CHUNK = 256
+"""Recordings that are read at once."""
+
+
+class Sounds(Recordings):
+    """One file, which is open as long as this is there."""
+
+    def __init__(self, data: DataSet, path: Path) -> None:
+        super().__init__(data, path)
+        try:
+            import h5py
+        except ImportError:
+            raise ConfigError(f"{path}: reading it needs h5py: pip install 'snnbench[data]'") from None
+        if not path.is_file():
+            raise ConfigError(f"{path}: there is no such file")
+        try:
+            self.file = h5py.File(path, "r")
+        except OSError as error:
+            raise ConfigError(f"{path}: is damaged, or no HDF5 file: {error}") from None
+        self._times, self._units = (self._list(name, kind) for name, kind in ((TIMES, "f"), (UNITS, "iu")))
+        self.labels = self._labels()
+        if not len(self._times) == len(self._units) == len(self.labels):
+            counts = ", ".join(f"{name} {len(self.file[name])}" for name in FORMS)
+            raise ConfigError(f"{path}: its data sets are of different numbers of recordings: {counts}")
+
+    def one(self, number: int) -> Events:
+        (events,) = self._between(number, number + 1)
+        return events
+
+    def events(self, count: int) -> Iterator[Events]:
+        for first in range(0, count, CHUNK):
+            yield from self._between(first, min(first + CHUNK, count))
+
+    def files(self, count: int) -> list[Path]:
+        return [self.path]
+
+    def _between(self, first: int, last: int) -> Iterator[Events]:
+        times, units = self._read(TIMES, self._times, first, last), self._read(UNITS, self._units, first, last)
+        for number, (t, x) in enumerate(zip(times, units, strict=True), start=first):
+            if len(t) != len(x):
+                raise ConfigError(f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} {len(x)}")
+            events = Events(t.astype(np.float64) * 1e6, x.astype(np.int64))
+            yield self._checked(events, f"{self.path}: {UNITS} of recording {number}")
+
+    def _read(self, name: str, data: Any, first: int, last: int) -> Any:
+        try:
+            return data[first:last]
+        except OSError as error:
+            raise ConfigError(f"{self.path}: {name} is damaged at recordings {first} to {last - 1}: {error}") from None
+
+    def _list(self, name: str, kinds: str) -> Any:
+        import h5py
+
+        data = self._found(name)
+        base = h5py.check_vlen_dtype(data.dtype) if isinstance(data, h5py.Dataset) else None
+        if base is None or np.dtype(base).kind not in kinds or data.ndim != 1:
+            raise self._foreign(name)
+        return data
+
+    def _labels(self) -> np.ndarray:
+        data = self._found(LABELS)
+        if getattr(data, "ndim", None) != 1 or data.dtype.kind not in "iu":
+            raise self._foreign(LABELS)
+        return np.asarray(self._read(LABELS, data, 0, len(data)), np.int64)
+
+    def _found(self, name: str) -> Any:
+        try:
+            return self.file.get(name)
+        except (OSError, KeyError, RuntimeError) as error:  # of a damaged header
+            raise ConfigError(f"{self.path}: {name} is damaged: {error}") from None
+
+    def _foreign(self, name: str) -> ConfigError:
+        what = "is missing" if name not in self.file else "has another form"
+        return ConfigError(f"{self.path}: {name} {what}: it must hold {FORMS[name]} for every recording")

@@ -1,0 +1,87 @@
+"""The frames that a recording has, in NumPy.
+
+As tonic's `ToFrame` makes them of what `Downsample` and `CropTime` leave: the first frame begins at the first event, not at zero;
+a recording has as many frames as its events span, the last one incomplete; an event right at the end of that span is in none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.datasets import DataSet
+from ..data.recordings import Events
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How the events of a data set's recordings become frames (steps, channels), each of which is its `features` in a row. The
+    other fields are what can be wrong about it."""
+
+    data: DataSet
+    steps: int
+    origin: str = "first event"
+    last_bin: bool = True
+    cropped: bool = True
+    clipped: bool = False
+    reversed_places: bool = False
+    swapped_polarities: bool = False
+    swapped_axes: bool = False
+
+    def frames(self, events: Events) -> np.ndarray:
+        """Counts (steps, channels) of one recording as int64, zeros behind its last frame."""
+        t, places = events.t.astype(np.int64), self._places(events)
+        within = (t >= 0) & (t <= self.data.longest_us) if self.cropped else t >= 0
+        t, places = t[within], places[within]
+        frames = np.zeros((self.steps, self.data.channels), np.int64)
+        if len(t):
+            window = self.data.window_us(self.steps)
+            start = t[0] if self.origin == "first event" else 0
+            bins = (t - start) // window
+            count = max(1, -(-int(t[-1] - start) // window)) - (not self.last_bin)
+            there = bins < min(count, self.steps)
+            np.add.at(frames.reshape(-1), bins[there] * self.data.channels + places[there], 1)
+        frames = np.minimum(frames, 1) if self.clipped else frames
+        return frames[:, ::-1] if self.reversed_places else frames
+
+    def _places(self, events: Events) -> np.ndarray:
+        """Where in a frame each event is counted."""
+        if events.y is None or events.p is None:
+            return (events.x * (self.data.channels / self.data.sensor[0])).astype(np.int64)
+        x, y, p = events.x, events.y, 1 - events.p if self.swapped_polarities else events.p
+        x, y = (y, x) if self.swapped_axes else (x, y)
+        return np.ravel_multi_index((p, y, x), self.data.features)
+
+    def shifted(self, frames: np.ndarray, by: int) -> np.ndarray:
+        """Frames whose counts are moved by so many places in each row. What leaves the row is lost."""
+        moved = self.rolled(frames, by).reshape(*frames.shape[:-1], -1, self.data.features[-1])
+        moved[..., : max(by, 0)] = 0
+        moved[..., moved.shape[-1] + min(by, 0) :] = 0
+        return moved.reshape(frames.shape)
+
+    def rolled(self, frames: np.ndarray, by: int) -> np.ndarray:
+        """The same, but what leaves the row enters at its other side."""
+        rows = frames.reshape(*frames.shape[:-1], -1, self.data.features[-1])
+        return np.roll(rows, by, axis=-1).reshape(frames.shape)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a batch must hold: the events of its recordings, their labels (B,), and by how many places each is shifted."""
+
+    events: Sequence[Events]
+    labels: np.ndarray
+    shifts: Sequence[int]
+
+    @property
+    def mirrored(self) -> "Asked":
+        """The same, shifted the other way."""
+        return replace(self, shifts=[-by for by in self.shifts])
+
+    def frames(self, framing: Framing) -> np.ndarray:
+        """Counts (B, steps, channels)."""
+        return np.stack([framing.shifted(framing.frames(one), by) for one, by in zip(self.events, self.shifts, strict=True)])
+
+    def rolled(self, framing: Framing) -> np.ndarray:
+        """Those of which nothing is lost by a shift."""
+        return np.stack([framing.rolled(framing.frames(one), by) for one, by in zip(self.events, self.shifts, strict=True)])
