@@ -107,7 +107,7 @@ def run_normalised_backward(
     )
     run(kernel, first_scan)
     given = (currents, channel_dim, sum_error, sum_by_current, variance, weight, epsilon, needed)
-    found = module.gradients(*given) if shared is None else ranks.gradients(*given, *shared)
+    found = module.gradients(*given) if shared is None else statistics.gradients(*given, shared)
     grad_weight, grad_bias, mix_current, mix_constant = found
     if needed:
         second_scan = replace(

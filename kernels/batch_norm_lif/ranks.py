@@ -1,4 +1,4 @@
-"""Statistics of channels over the parts of several ranks, and the sums that a backward needs of all of them.
+"""What ranks of a process group sum up: statistics of channels over the parts of all, and the sums that a backward needs of them.
 
 Parts have means, sums of squared distances from them (M2) and counts. Two are merged as by Chan et al. (1979): with δ = μ₂ − μ₁
 and n = n₁ + n₂,
@@ -13,8 +13,6 @@ from typing import TypeAlias
 import torch
 import torch.distributed as dist
 from torch import Tensor
-
-from ..lif.operator import over_channel, sum_to_channel
 
 Group: TypeAlias = "dist.ProcessGroup"
 
@@ -34,26 +32,8 @@ def merged(mean: Tensor, variance: Tensor, count: int, group: Group) -> tuple[Te
     return middle.to(mean.dtype), (squares / max(total, 1.0)).to(mean.dtype), int(total)
 
 
-def gradients(
-    x: Tensor,
-    channel_dim: int,
-    errors: Tensor,
-    by_current: Tensor,
-    variance: Tensor,
-    weight: Tensor | None,
-    epsilon: float,
-    needed: bool,
-    count: int,
-    group: Group,
-) -> tuple[Tensor | None, ...]:
-    """As `statistics.gradients`, of `count` numbers in a channel of all ranks, in one all_reduce. Gradients by weight and bias
-    are those of one's own part: who averages or sums parameters' gradients over ranks has them right."""
-    rate = torch.rsqrt(variance + epsilon)
-    scale = rate if weight is None else weight.to(rate.dtype) * rate
-    own = torch.stack([sum_to_channel(errors, channel_dim), sum_to_channel(by_current, channel_dim)])
+def summed(own: Tensor, group: Group) -> Tensor:
+    """The sum of all ranks' tensors of this shape, in one all_reduce."""
     of_all = own.clone()
     dist.all_reduce(of_all, group=group)
-    error, product = of_all
-    mixed = (-scale * rate**2 * product / count, -scale * error / count) if needed else (None, None)
-    rows = (None if values is None else over_channel(values, x, channel_dim) for values in mixed)
-    return own[1] * rate, own[0], *rows
+    return of_all

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from ..lif.contract import state_dtype
 from ..lif.operator import over_channel, sum_to_channel
+from . import ranks
 
 PIECE = 1 << 20
 """Numbers whose distances from the mean are in memory at once."""
@@ -55,12 +56,17 @@ def gradients(
     weight: Tensor | None,
     epsilon: float,
     needed: bool,
+    shared: tuple[int, ranks.Group] | None = None,
 ) -> tuple[Tensor | None, ...]:
     """Gradients by weight and bias (C,) from the sums over time of a first scan, Σ e and Σ e·(x − μ); and for the second, None
-    unless `needed`, `mix_current` and `mix_constant` of `lif.contract.Backward`."""
+    unless `needed`, `mix_current` and `mix_constant` of `lif.contract.Backward`. `shared`: of how many numbers of a channel the
+    statistics are, and of whose ranks. Gradients by weight and bias are those of one's own part all the same: who averages or
+    sums parameters' gradients over ranks has them right."""
     rate = torch.rsqrt(variance + epsilon)
     scale = rate if weight is None else weight.to(rate.dtype) * rate
-    grad_bias, by_channel = sum_to_channel(errors, channel_dim), sum_to_channel(by_current, channel_dim)
+    error, product = grad_bias, by_channel = sum_to_channel(errors, channel_dim), sum_to_channel(by_current, channel_dim)
     count = max(1, x.numel() // max(1, x.shape[channel_dim]))
-    mixed = (-scale * rate**2 * by_channel / count, -scale * grad_bias / count) if needed else (None, None)
+    if shared is not None:
+        count, (error, product) = shared[0], ranks.summed(torch.stack([error, product]), shared[1])
+    mixed = (-scale * rate**2 * product / count, -scale * error / count) if needed else (None, None)
     return by_channel * rate, grad_bias, *(over_channel(values, x, channel_dim) for values in mixed)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from snnbench.kernels.batch_norm_lif.ranks import Group, merged
+from snnbench.kernels.batch_norm_lif.ranks import Group, merged, summed
 
 from ..contract import Unsupported
 
@@ -18,9 +18,8 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, epsilon: float, group: Group) -> tuple[Tensor, Tensor, Tensor, int]:
         others = [axis for axis in range(x.dim()) if axis != 1]
-        own, count = x.numel() // x.shape[1], 0
         variance, mean = torch.var_mean(x, others, correction=0)
-        mean, variance, count = merged(mean, variance, own, group)
+        mean, variance, count = merged(mean, variance, x.numel() // x.shape[1], group)
         shape = (1, -1, *(1,) * (x.dim() - 2))
         rate = torch.rsqrt(variance + epsilon)
         normalised = (x - mean.view(shape)) * rate.view(shape)
@@ -32,8 +31,7 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, error: Tensor, *_: Any) -> tuple[Tensor, None, None]:
         normalised, rate = ctx.saved_tensors
-        sums = torch.stack([error.sum(ctx.others), (error * normalised).sum(ctx.others)])
-        torch.distributed.all_reduce(sums, group=ctx.group)
+        sums = summed(torch.stack([error.sum(ctx.others), (error * normalised).sum(ctx.others)]), ctx.group)
         total, product = (each.view(ctx.shape) / ctx.count for each in sums)
         return (error - total - normalised * product) * rate.view(ctx.shape), None, None
 
