@@ -76,6 +76,8 @@ class Adapter(ABC):
     """Those of `constructions` whose neurons can learn their decay."""
     adaptive_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neurons can have an adaptive threshold, `adaptation` in their specification."""
+    handed_constructions: tuple[str, ...] = ()
+    """Those of `constructions` whose neurons' states go in and come out, so that ranks can share the time steps."""
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")

@@ -12,6 +12,7 @@ from .case import Case
 from .contract import Adapter, Program, Unsupported
 from .modes import COMPILE_MODES
 from .network import LAYERS, Network
+from .ranks.refused import cannot_share
 
 if TYPE_CHECKING:
     import torch
@@ -48,8 +49,6 @@ class TorchAdapter(Adapter):
     linear_constructions: tuple[str, ...] = ("stepwise",)
     uncut_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neuron is no TimeLoop; refused for recurrent neurons."""
-    handed_constructions: tuple[str, ...] = ()
-    """Those of `constructions` whose neurons' states go in and come out, so that ranks can share the time steps."""
     chain_constructions: tuple[str, ...] = ()
     """Those of `constructions` that are a chain of layers called once for each step: no norms, no shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
@@ -132,29 +131,7 @@ class TorchAdapter(Adapter):
             return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
-        return self._refuses_ranks(case, network) if case.ranks else None
-
-    def _refuses_ranks(self, case: Case, network: Network) -> str | None:
-        """Why the ranks of a case cannot compute it together."""
-        shared, count = ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
-        if case.device != "cpu":
-            return "several ranks are offered on CPUs: on GPUs they were never tried"
-        if case.mode != "eager":
-            return f"several ranks are offered in mode eager, not in {case.mode}"
-        if case.native:
-            return "a native neuron is measured by one rank"
-        if count < case.ranks:
-            return f"{case.ranks} ranks cannot share {shared} of {count}"
-        if case.parallel == "data":
-            return None
-        if case.construction not in self.handed_constructions:
-            place = f"in construction {case.construction!r}"
-            return f"{self.name}'s neurons {place} hand no state in and out: ranks cannot share their time steps"
-        if any(network.node(name).options["potentials"] for name in network.neurons):
-            return "a neuron that hands out potentials is offered to ranks with all its time steps"
-        if case.loss and network.steps(network.output.name, 2) > 1:
-            return f"loss {case.loss} is of all time steps together, of which no rank has all"
-        return None
+        return cannot_share(self.name, case, network, self.handed_constructions) if case.ranks else None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
         """Why a construction cannot spell the network, whatever its neuron."""

@@ -39,6 +39,7 @@ class TorchProgram(Program):
         self.device_clock = "events" if self.device.type == "cuda" else "process"
         self.dtype = DTYPES[case.precision]
         self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
+        self.called: Callable[[Tensor, bool], tuple[dict[str, Tensor], Tensor]] = self.network.forward
         for norm in self.network.norms().values():
             norm.float()  # statistics of short formats are kept in float32, as torch's autocast does
         norms = self.network.norms().items()
@@ -93,8 +94,7 @@ class TorchProgram(Program):
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the network's output."""
-        borders, output = self.network.forward(x, every_border)
-        return borders, output
+        return self.called(x, every_border)
 
     def forward(self, x: Tensor) -> TorchResult:
         x = x.detach().requires_grad_(self.case.input_grad)

@@ -9,13 +9,13 @@ from torch import Tensor
 from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
-from ..case import Case
+from ..case import ABSENT, Case
 from ..contract import Adapter, Unsupported
 from ..network import Network
 from ..torch_program import TorchProgram
 from .norms import synchronise
 from .parts import SIZE, parts
-from .time import Neighbours, hand_on
+from .time import Post, hand_on
 
 
 @dataclass
@@ -24,13 +24,13 @@ class Member:
 
     program: Any
     own: slice
-    neighbours: Neighbours | None = None
+    post: Post | None = None
 
     def waited(self) -> float | None:
         """Seconds of waiting for states since this was asked last; None where none are handed on."""
-        if self.neighbours is None:
+        if self.post is None:
             return None
-        seconds, self.neighbours.waited = self.neighbours.waited, 0.0
+        seconds, self.post.waited = self.post.waited, 0.0
         return seconds
 
 
@@ -40,13 +40,13 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
     count = getattr(case, size)
     own = parts(count, case.ranks)[rank]
     steps = own.stop - own.start
-    alone: Any = {"ranks": None, size: steps}  # `parallel` stays: a fused layer may have no place for a state
+    alone: Any = {"ranks": ABSENT, size: steps}  # `parallel` stays: a fused layer may have no place for a state
     program = adapter.program(replace(case, **alone), network)
     if not isinstance(program, TorchProgram):
         raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
-    neighbours = hand_on(program.network, rank, case.ranks, count) if case.parallel == "time" else None
+    post = hand_on(program.network, rank, case.ranks, count) if case.parallel == "time" else None
     share(program, steps / count if case.parallel == "data" else 1 / case.ranks)
-    return Member(program, own, neighbours)
+    return Member(program, own, post)
 
 
 def share(program: TorchProgram, share: float) -> None:
@@ -57,7 +57,7 @@ def share(program: TorchProgram, share: float) -> None:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of what replaces broadcast_buffers, not yet
             wrapped = DistributedDataParallel(program.network, broadcast_buffers=False)
         wrapped.register_comm_hook(None, summed)
-        program.call = lambda x, every_border: wrapped(x, every_border)  # type: ignore[method-assign]
+        program.called = wrapped
     if (mean := program.trainer.loss) is not None:
         program.trainer.loss = lambda output, labels: mean(output, labels) * share
 

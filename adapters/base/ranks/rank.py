@@ -125,12 +125,11 @@ class Rank:
         """An array of a result as float32; of what all ranks have alike all but one give its hash alone."""
         from ..result import held
 
-        value = held(self.results[key], path[0])
+        value: Any = held(self.results[key], path[0])
         for name in path[1:]:
             value = value[name]
-        if value is None or whole:
-            return value  # type: ignore[no-any-return]
-        return hashlib.sha256(value.tobytes()).hexdigest()
+        array: Array | None = value
+        return array if array is None or whole else hashlib.sha256(array.tobytes()).hexdigest()
 
     def of_result(self, number: int, method: str, key: int) -> Any:
         """What a program says of a result."""

@@ -7,38 +7,19 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
-from ..case import Case
+from ..case import ABSENT, Case
 from ..contract import Adapter, Parameters
 from ..network import Network
 from .parts import Array
-
-LEAST, MOST_S = 5, 1.0
-"""Calls of a term, and seconds after which there are no more."""
-CALLS = 15
-
-
-def timed(call: Callable[[], object]) -> list[float]:
-    """Quartiles of the seconds of a call, the first one left out."""
-    call()
-    seconds: list[float] = []
-    while len(seconds) < LEAST or (len(seconds) < CALLS and sum(seconds) < MOST_S):
-        start = perf_counter()
-        call()
-        seconds.append(perf_counter() - start)
-    return quartiles(seconds)
-
-
-def quartiles(seconds: list[float]) -> list[float]:
-    return [float(value) for value in np.quantile(seconds, [0.25, 0.5, 0.75])]
+from .timed import CALLS, mean_of, numbers, quartiles, timed
 
 
 def alone(adapter: Adapter, case: Case, network: Network, parameters: Parameters, x: Array, upstream: Array) -> dict[str, Any]:
     """The terms of one rank: seconds of a whole forward and backward of all time steps, and of one layer's neurons alone."""
-    own: Any = replace(case, ranks=None)  # type: ignore[arg-type]
+    own = replace(case, ranks=ABSENT)
     program: Any = adapter.program(own, network)
     program.load(parameters)
     given = program.put_input(x)
@@ -49,7 +30,7 @@ def alone(adapter: Adapter, case: Case, network: Network, parameters: Parameters
         program.backward(program.forward(given), back)
 
     neurons = [timed(_neuron(adapter, own, network, name)) for name in network.neurons]
-    return {"whole": timed(whole), "neurons": [sum(ends) / len(neurons) for ends in zip(*neurons, strict=True)]}
+    return {"whole": timed(whole), "neurons": mean_of(neurons)}
 
 
 def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callable[[], None]:
@@ -69,10 +50,7 @@ def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callab
 def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
     """The terms of several ranks, all of which call this: a state of a layer's mean size from rank 0 to 1 and its gradient back,
     and the sum of all parameters' gradients."""
-    numbers = [torch.Size(network.shapes[name]).numel() for name in network.neurons]
-    state = torch.zeros(case.batch * sum(numbers) // len(numbers))
-    leaves = [torch.Size(shape).numel() for own in network.parameters.values() for shape in own.values()]
-    gradients = torch.zeros(sum(leaves))
+    state, gradients = (torch.zeros(count) for count in numbers(case, network))
 
     def over_and_back() -> None:
         if rank == 0:

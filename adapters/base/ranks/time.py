@@ -26,76 +26,80 @@ Scan = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 
 @dataclass
-class Neighbours:
-    """The ranks before and after this one, None at the ends, and what is still on its way to them."""
+class Post:
+    """What is still on its way from a rank to others, and the seconds that it has waited for what comes from them."""
 
-    before: int | None
-    after: int | None
     sent: list[tuple[Any, Tensor]] = field(default_factory=list)
     waited: float = 0.0
 
-    def receive(self, values: Tensor, of: int, tag: int) -> None:
-        start = perf_counter()
-        dist.recv(values, of, tag=tag)
-        self.waited += perf_counter() - start
 
-    def send(self, values: Tensor, to: int, tag: int) -> None:
+@dataclass(frozen=True)
+class Neighbour:
+    """The rank before or after this one, for the states of the layer that `tag` numbers."""
+
+    post: Post
+    rank: int
+    tag: int
+
+    def receive(self, like: Tensor) -> Tensor:
+        values, start = torch.empty_like(like), perf_counter()
+        dist.recv(values, self.rank, tag=self.tag)
+        self.post.waited += perf_counter() - start
+        return values
+
+    def send(self, values: Tensor) -> None:
         values = values.detach().contiguous()
-        self.sent = [(work, kept) for work, kept in self.sent if not work.is_completed()]
-        self.sent.append((dist.isend(values, to, tag=tag), values))
+        self.post.sent = [(work, kept) for work, kept in self.post.sent if not work.is_completed()]
+        self.post.sent.append((dist.isend(values, self.rank, tag=self.tag), values))
 
 
 class Receive(torch.autograd.Function):
     """A state of the rank before; backward hands its gradient there. `anchor` has autograd come here."""
 
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, like: Tensor, neighbours: Neighbours, tag: int) -> Tensor:
-        ctx.neighbours, ctx.tag = neighbours, tag
-        state = torch.empty_like(like)
-        neighbours.receive(state, neighbours.before, tag)  # type: ignore[arg-type]
-        return state
+    def forward(ctx: Any, anchor: Tensor, like: Tensor, before: Neighbour) -> Tensor:
+        ctx.before = before
+        return before.receive(like)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None, None]:
-        ctx.neighbours.send(gradient, ctx.neighbours.before, ctx.tag)
-        return None, None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        ctx.before.send(gradient)
+        return None, None, None
 
 
 class Send(torch.autograd.Function):
     """Spikes as they are, and the state behind them to the rank after; in backward its gradient comes from there."""
 
     @staticmethod
-    def forward(ctx: Any, spikes: Tensor, state: Tensor, neighbours: Neighbours, tag: int) -> Tensor:
-        ctx.neighbours, ctx.tag, ctx.like = neighbours, tag, torch.empty_like(state)
-        neighbours.send(state, neighbours.after, tag)  # type: ignore[arg-type]
+    def forward(ctx: Any, spikes: Tensor, state: Tensor, after: Neighbour) -> Tensor:
+        ctx.after, ctx.like = after, torch.empty_like(state)
+        after.send(state)
         return spikes.view_as(spikes)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        state = torch.empty_like(ctx.like)
-        ctx.neighbours.receive(state, ctx.neighbours.after, ctx.tag)
-        return gradient, state, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        return gradient, ctx.after.receive(ctx.like), None
 
 
 class HandedOn(nn.Module):
-    """A neuron that begins with the state of the rank before, and hands its own on."""
+    """A neuron that begins with the state of the rank before, at rest without one, and hands its own to the rank after."""
 
-    def __init__(self, neuron: nn.Module, neighbours: Neighbours, tag: int) -> None:
+    def __init__(self, neuron: nn.Module, before: Neighbour | None, after: Neighbour | None) -> None:
         super().__init__()
-        self.neuron, self.neighbours, self.tag = neuron, neighbours, tag
+        self.neuron, self.before, self.after = neuron, before, after
         self.scan, self.seen = scan_of(neuron), dict[Any, tuple[Tensor, Any]]()
 
     def forward(self, currents: Tensor) -> Tensor:
         state = None
-        if self.neighbours.before is not None:
+        if self.before is not None:
             like, form = self._form(currents)
             anchor = torch.zeros((), requires_grad=torch.is_grad_enabled())
-            given = Receive.apply(anchor, like, self.neighbours, self.tag)
+            given = Receive.apply(anchor, like, self.before)
             state = tree_unflatten(list(given.unbind(0)), form)
         spikes, after = self.scan(currents, state)
-        if self.neighbours.after is None:
+        if self.after is None:
             return spikes
-        handed: Tensor = Send.apply(spikes, torch.stack(tree_flatten(after)[0]), self.neighbours, self.tag)
+        handed: Tensor = Send.apply(spikes, torch.stack(tree_flatten(after)[0]), self.after)
         return handed
 
     def _form(self, currents: Tensor) -> tuple[Tensor, Any]:
@@ -144,21 +148,26 @@ def scan_of(neuron: nn.Module) -> Scan:
     raise Unsupported("its neuron starts at rest: no state goes in, so that ranks cannot share its time steps")
 
 
-def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Neighbours:
+def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
     """Have every neuron begin where the rank before has ended, and means over time be those of all `steps`."""
-    neighbours = Neighbours(rank - 1 if rank else None, rank + 1 if rank + 1 < count else None)
+    post = Post()
+
+    def handed_on(neuron: nn.Module, tag: int) -> HandedOn:
+        ranks = rank - 1, rank + 1
+        return HandedOn(neuron, *(Neighbour(post, other, tag) if 0 <= other < count else None for other in ranks))
+
     parts = []
     for tag, part in enumerate(network.parts):
         if any(network.network.node(name).kind == "mean_time" for name in part.nodes):
             part = replace(part, module=MeanOfAll(steps))
         elif part.neuron is not None:
             if isinstance(part.module, TimeLoop | LIF):
-                part = replace(part, module=HandedOn(part.module, neighbours, tag))
+                part = replace(part, module=handed_on(part.module, tag))
             else:
                 (place,) = [name for name, child in part.module.named_children() if isinstance(child, TimeLoop | LIF)] or [None]
                 if place is None:
                     raise Unsupported("its neuron stands within another module, into which no state goes")
-                setattr(part.module, place, HandedOn(getattr(part.module, place), neighbours, tag))
+                setattr(part.module, place, handed_on(getattr(part.module, place), tag))
         parts.append(part)
     network.parts = tuple(parts)
-    return neighbours
+    return post
