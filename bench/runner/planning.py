@@ -203,15 +203,17 @@ def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
     return replace(planned, status="unsupported", reason=reason)
 
 
-def _lacking_behind(case: Case, inventory: Inventory) -> str | None:
-    """Why the network behind a case cannot run where the case does."""
+def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
+    """The status of a case whose network behind it cannot run where the case does, and why."""
     if case.behind in (None, NO_NETWORK):
         return None
-    name = case.behind.partition(":")[0]
-    behind = inventory.adapters[name]
-    if behind.home != inventory.adapters[case.framework].home:
-        return f"{case.behind} behind: it is at home in another environment"
-    return behind.lacking
+    behind, here = inventory.adapters[case.behind.partition(":")[0]], inventory.adapters[case.framework].home
+    if behind.devices and case.device.partition(":")[0] not in behind.devices:
+        return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
+    if behind.home != here:
+        homes = f"batches are delivered in the environment {here}, and {behind.name} is at home in {behind.home}"
+        return "unsupported", f"{case.behind} behind: {homes}"
+    return ("env_error", behind.lacking) if behind.lacking else None
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
@@ -225,7 +227,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
         elif case.device.partition(":")[0] not in inventory.default.devices:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
         elif lacking := _lacking_behind(case, inventory):
-            status, reason = "env_error", lacking
+            status, reason = lacking
         elif refusal := adapter.refusal or inventory.refusals.get(case.framework, {}).get(case.bare.id) or too_large(case):
             status, reason = "unsupported", refusal
         planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
