@@ -17,6 +17,7 @@ class JaxScan(JaxAdapter):
     synaptic_constructions = ("default",)
     learning_constructions = ("default",)
     adaptive_constructions = ("default",)
+    handed_constructions = ("default",)
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:
@@ -33,19 +34,18 @@ class JaxScan(JaxAdapter):
 
         return at_rest(spec), step
 
-    def neuron(self, spec, features):
-        import jax
+    def scan(self, spec, features):
+        return over_time(spec, lambda s, v: s)
 
+    def neuron(self, spec, features):
+        rest, scan = self.scan(spec, features)
         if spec.learned_decay:
-            return learning(spec)
-        rest, step = self.step(spec, features)
-        return lambda currents: jax.lax.scan(step, rest(currents[0]), synaptic(spec, currents))[1]
+            return lambda parameter, currents: scan(rest(currents[0]), currents, parameter)[1]
+        return lambda currents: scan(rest(currents[0]), currents)[1]
 
     def potentials(self, spec, features, construction):
-        import jax
-
-        rest, fire = at_rest(spec), firing(spec)
-        return lambda currents: jax.lax.scan(fire, rest(currents[0]), synaptic(spec, currents))[1]
+        rest, scan = over_time(spec, lambda s, v: (s, v))
+        return lambda currents: scan(rest(currents[0]), currents)[1]
 
     def lif(self, spec, features, construction):
         import jax
@@ -65,16 +65,28 @@ class JaxScan(JaxAdapter):
         return spikes
 
 
-def learning(spec):
-    """The neuron of (the parameter that its decay is made of, currents)."""
+def over_time(spec, shown):
+    """A function from one step's currents to the state at rest, and a function (state, currents, what the decay is made of if it
+    is learned) → (state after, what `shown` makes of the spikes and the potentials before the reset at every step). The state is
+    the synaptic current, None without a synapse, and that of `firing`."""
     import jax
     import jax.numpy as jnp
 
-    def spikes(parameter, currents):
-        fire = firing(spec, decay_of(spec, parameter, jnp))
-        return jax.lax.scan(fire, jnp.zeros_like(currents[0]), currents)[1][0]
+    def rest(current):
+        return None if spec.current_decay is None else jnp.zeros_like(current), at_rest(spec)(current)
 
-    return spikes
+    def scan(state, currents, parameter=None):
+        fire = firing(spec, None if parameter is None else decay_of(spec, parameter, jnp))
+        i, currents = synaptic(spec, state[0], currents)
+
+        def step(after, current):
+            after, both = fire(after, current)
+            return after, shown(*both)
+
+        after, found = jax.lax.scan(step, state[1], currents)
+        return (i, after), found
+
+    return rest, scan
 
 
 def at_rest(spec):
@@ -108,16 +120,16 @@ def firing(spec, decay=None):
     return fire if spec.adaptation is None else adapt
 
 
-def synaptic(spec, currents):
-    """The synaptic currents (T, …) of a neuron's currents; these themselves where it has no synapse."""
+def synaptic(spec, i, currents):
+    """The synaptic current after the last step and those of all steps (T, …), from that before them and the neuron's currents;
+    these themselves where it has no synapse."""
     import jax
-    import jax.numpy as jnp
 
     if spec.current_decay is None:
-        return currents
+        return i, currents
 
     def step(i, current):
         i = spec.current_decay * i + current
         return i, i
 
-    return jax.lax.scan(step, jnp.zeros_like(currents[0]), currents)[1]
+    return jax.lax.scan(step, i, currents)

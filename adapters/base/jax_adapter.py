@@ -8,6 +8,7 @@ from snnbench.kernels.spec import NeuronSpec
 from .case import Case
 from .contract import Adapter, Program
 from .network import Network
+from .ranks.refused import cannot_share
 
 Function = Callable[..., Any]
 """A pure function of JAX arrays."""
@@ -33,6 +34,12 @@ class JaxAdapter(Adapter):
         (state, currents) → (state, spikes))."""
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
 
+    def scan(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
+        """Optional, for `handed_constructions`: (a function from one step's currents (B, *features) to the state at rest, a
+        function (state, currents (T, B, *features)) → (state after, spikes), with what its decay is made of as a third argument
+        where that is learned)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define scan(spec, features)")
+
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Function:
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
         `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
@@ -48,19 +55,13 @@ class JaxAdapter(Adapter):
         recurrent = any(network.node(name).options["recurrent"] for name in network.neurons)
         if reason is None and recurrent and type(self).step is JaxAdapter.step:
             return f"{self.name} is not offered here with a recurrent linear inside the time loop"
-        return self._refuses_ranks(case) if reason is None and case.ranks else reason
+        return self._refuses_ranks(case, network) if reason is None and case.ranks else reason
 
-    def _refuses_ranks(self, case: Case) -> str | None:
+    def _refuses_ranks(self, case: Case, network: Network) -> str | None:
         """Why devices cannot compute a case together."""
-        if case.parallel == "time":
-            return f"{self.name}'s state is not handed from device to device: only the batch is shared here"
-        if case.device != "cpu":
-            return "several ranks are offered on CPUs: on GPUs they were never tried"
-        if case.native:
-            return "a native neuron is measured by one rank"
         if type(self).program is not JaxAdapter.program:
             return f"{self.name} has a program of its own, which ranks cannot share"
-        return f"{case.ranks} ranks cannot share a batch of {case.batch}" if case.batch < case.ranks else None
+        return cannot_share(self.name, case, network, self.handed_constructions)
 
     def prepare(self, case: Case, threads: int) -> None:
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""

@@ -1,6 +1,6 @@
 """A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -29,6 +29,11 @@ MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar("MOMEN
 """What norms take while they are traced: where devices share a batch, the moments of all its parts."""
 
 
+Part = tuple[Node, Node, Callable[..., Any]]
+"""(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a neuron with
+potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
+
+
 class JaxSpelling(Protocol):
     """What a network asks of a JaxAdapter."""
 
@@ -36,6 +41,7 @@ class JaxSpelling(Protocol):
     def neuron_of(self, case: Case, node: Node, features: Shape) -> Callable[..., Any]: ...
     def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Callable[..., Any]: ...
     def step(self, spec: NeuronSpec, features: Shape) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+    def scan(self, spec: NeuronSpec, features: Shape) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
 
 
 class JaxNetwork:
@@ -49,24 +55,32 @@ class JaxNetwork:
         self, parameters: dict[str, Own], statistics: dict[str, Own], x: Value, parts: int | None = None
     ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
         """(value of the last node, or after the first `parts`, spikes by neuron, running statistics after the call)."""
-        values, borders, after = {INPUT: x}, {}, dict(statistics)
-        for node, source, function in self.parts[:parts]:
-            value = function(parameters.get(source.name, {}), *(self._cast(values[name]) for name in source.inputs))
+        values, after, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
+        borders = self.go_through(chosen, parameters, values, after)
+        return values[chosen[-1][0].name], borders, after
+
+    def go_through(
+        self, parts: Iterable[Part], parameters: dict[str, Own], values: dict[str, Value], statistics: dict[str, Own]
+    ) -> dict[str, Value]:
+        """Spikes by neuron of these parts. Values are added to `values`, which has those that they read, and running statistics
+        become those after the call."""
+        borders: dict[str, Value] = {}
+        for node, source, function in parts:
+            value = function(parameters.get(source.name, {}), *(self.cast(values[name]) for name in source.inputs))
             if node.kind == "neuron":
                 borders[node.name], value = value if node.options["potentials"] else (value, value)
             elif node.kind == "norm":
                 (value, new), before, rate = value, statistics[node.name], node.options["momentum"]
-                after[node.name] = {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
+                moved = {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
+                statistics[node.name] = moved
             values[node.name] = value
-        return value, borders, after
+        return borders
 
-    def _cast(self, value: Value) -> Value:
+    def cast(self, value: Value) -> Value:
         """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a value is an argument."""
         return value if value.dtype == self.dtype else value.astype(self.dtype)
 
-    def _parts(self) -> Iterator[tuple[Node, Node, Callable[..., Any]]]:
-        """(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a
-        neuron with potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
+    def _parts(self) -> Iterator[Part]:
         pairs = self.network.neurons_behind("linear")
         layers = {neuron: linear for linear, neuron in pairs if "decay" not in self.network.parameters.get(neuron, {})}
         for node in self.network.nodes:
@@ -85,15 +99,27 @@ class JaxNetwork:
         return lambda own, x: layer((own["weight"], own.get("bias")), x)
 
     def _neuron(self, node: Node) -> Callable[..., Any]:
-        features = self.network.shapes[node.name]
-        scale = self.scale if node.name in self.scaled_in_call else None
         if node.options["recurrent"]:
-            recurrent = _recurrent(*self.adapter.step(node.options["neuron"], features))
-            return lambda own, x: recurrent(own["recurrent"], x if scale is None else scale * x)
-        neuron = self.adapter.neuron_of(self.case, node, features)
+            rest, scan = self.handed(node)
+            return lambda own, x: scan(own, rest(x[0]), x)[1]
+        scaled, neuron = self._scaled(node), self.adapter.neuron_of(self.case, node, self.network.shapes[node.name])
         if "decay" in self.network.parameters.get(node.name, {}):
-            return lambda own, x: neuron(own["decay"], x if scale is None else scale * x)
-        return lambda own, x: neuron(x if scale is None else scale * x)
+            return lambda own, x: neuron(own["decay"], scaled(x))
+        return lambda own, x: neuron(scaled(x))
+
+    def _scaled(self, node: Node) -> Callable[[Value], Value]:
+        """What a neuron's currents are multiplied by in the call."""
+        return (lambda x: self.scale * x) if node.name in self.scaled_in_call else (lambda x: x)
+
+    def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """A neuron whose state goes in and comes out: (a function from one step's currents to the state at rest, a function
+        (parameters, state, currents) → (state after, spikes))."""
+        spec, features, scaled = node.options["neuron"], self.network.shapes[node.name], self._scaled(node)
+        if node.options["recurrent"]:
+            rest, recurrent = _recurrent(*self.adapter.step(spec, features))
+            return rest, lambda own, state, x: recurrent(own["recurrent"], state, scaled(x))
+        rest, scan = self.adapter.scan(spec, features)
+        return rest, lambda own, state, x: scan(state, scaled(x), *own.values())
 
 
 def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
@@ -103,18 +129,21 @@ def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
     return currents if bias is None else currents + bias
 
 
-def _recurrent(at_rest: Callable[..., Any], step: Callable[..., Any]) -> Callable[..., Any]:
-    def run(weight: Value, currents: Value) -> Value:
+def _recurrent(at_rest: Callable[..., Any], step: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def rest(current: Value) -> tuple[Any, Value]:
+        return at_rest(current), jnp.zeros_like(current)
+
+    def run(weight: Value, start: tuple[Any, Value], currents: Value) -> tuple[tuple[Any, Value], Value]:
         def next_step(carried: tuple[Any, Value], current: Value) -> tuple[tuple[Any, Value], Value]:
             state, spikes = carried
             state, spikes = step(state, current + linear((weight, None), spikes))
             spikes = spikes.astype(currents.dtype)
             return (state, spikes), spikes
 
-        start = (at_rest(currents[0]), jnp.zeros_like(currents[0]))
-        return jax.lax.scan(next_step, start, currents)[1]
+        state, spikes = jax.lax.scan(next_step, start, currents)
+        return state, spikes
 
-    return run
+    return rest, run
 
 
 def _merged(function: Callable[[Value], Value], x: Value) -> Value:

@@ -15,6 +15,7 @@ from .case import Case
 from .contract import LEARNING_RATE, Parameters, Program
 from .jax_breakdown import breakdown, bytes_of
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
+from .jax_residuals import Form
 from .jax_training import Updates, loss_of
 from .memory_probe import MemoryProbe
 from .network import INPUT, Network, Shape
@@ -39,6 +40,7 @@ class JaxProgram(Program):
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
         self.network = JaxNetwork(adapter, case, network, self.dtype)
+        self.computed: Callable[..., tuple[Value, dict[str, Value], dict[str, Own]]] = self.network
         self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
         self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
         self.scales = network.scales(self.network.scale)
@@ -92,7 +94,7 @@ class JaxProgram(Program):
 
     def _outcome(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Value, tuple[Any, ...]]:
         """The output, and (spikes by neuron, the output again if it is other than spikes, running statistics after)."""
-        output, borders, running = self.network(parameters, running, x)
+        output, borders, running = self.computed(parameters, running, x)
         return output, (borders, None if self.spikes_are_output else output, running)
 
     def _vjp(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> Any:
@@ -102,22 +104,16 @@ class JaxProgram(Program):
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
     def _forward_and_residuals(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Any, ...]:
-        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes. XLA
-        returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity while tracing,
-        dropped here and put back in `_pull_back`."""
+        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes."""
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
-        leaves, self._treedef = jax.tree_util.tree_flatten(pullback)
-        known = jax.tree_util.tree_leaves((parameters, x, borders, value))
-        self._sources = [next((i for i, other in enumerate(known) if other is leaf), None) for leaf in leaves]
-        return borders, value, running, [leaf for leaf, source in zip(leaves, self._sources, strict=True) if source is None]
+        self._form, residuals = Form.of(pullback, (parameters, x, borders, value))
+        return borders, value, running, residuals
 
     def _pull_back(self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value) -> Any:
         """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron, the output if it is other)."""
-        known, others = jax.tree_util.tree_leaves(arguments_and_outputs), iter(residuals)
-        leaves = [next(others) if source is None else known[source] for source in self._sources]
         _, _, borders, value = arguments_and_outputs
         loss, upstream = self._pulled(borders[self.neurons[-1]] if value is None else value, upstream)
-        return loss, self._reduced(jax.tree_util.tree_unflatten(self._treedef, leaves)(upstream))
+        return loss, self._reduced(self._form.pullback(residuals, arguments_and_outputs)(upstream))
 
     def _reduced(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients by the parameters, and by the input if it has one, as they are handed on."""

@@ -19,26 +19,32 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 class HostMemory:
     """Resident memory of this process, by the kernel's books. The mark is reset by the process itself: the figure that a parent
-    gets for a child also holds the parent's own memory at the time of the fork."""
+    gets for a child also holds the parent's own memory at the time of the fork. Where it computes as several `ranks`, figures are
+    of one of them, as if each had as much."""
 
     meaning = "host resident"
     highest = 0
     before: int
 
+    def __init__(self, ranks: int = 1) -> None:
+        self.ranks = ranks
+        if ranks > 1:
+            self.meaning = f"{self.meaning}, of one rank"
+
     def reset(self) -> None:
         _settle()
         HostMemory.highest = max(HostMemory.highest, _kibibytes("VmHWM"))
         CLEAR_REFS.write_text("5")
-        self.before = _kibibytes("VmRSS")
+        self.before = _kibibytes("VmRSS") // self.ranks
 
     def in_use(self) -> int:
         """Resident bytes that are no file's: which pages of a library are read says nothing of what a program keeps."""
         _settle()
-        return _kibibytes("RssAnon")
+        return _kibibytes("RssAnon") // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
         """(bytes resident at reset, most bytes resident since, None)."""
-        return self.before, _kibibytes("VmHWM"), None
+        return self.before, _kibibytes("VmHWM") // self.ranks, None
 
 
 def _settle() -> None:
@@ -57,14 +63,14 @@ def _trimmed() -> int:
     return _kibibytes("VmRSS")
 
 
-def host_memory_probe() -> HostMemory | None:
+def host_memory_probe(ranks: int = 1) -> HostMemory | None:
     """None where the kernel does not let a process reset its own mark."""
     try:
         CLEAR_REFS.write_text("5")
         _kibibytes("VmHWM")
     except (OSError, KeyError):
         return None
-    return HostMemory()
+    return HostMemory(ranks)
 
 
 def host_peak_bytes() -> int | None:

@@ -11,11 +11,12 @@ Quartiles = Annotated[list[Seconds], Field(min_length=3, max_length=3)]
 
 
 class OfRank(TypedDict):
-    """Cores of a rank, the most memory that its process had, and the seconds of a step in which it waited for states of other
-    ranks, for want of them or while they were on their way; None where none are handed on."""
+    """Cores of a rank; the most memory that its process had; and the seconds of a step in which it waited for states of other
+    ranks, for want of them or while they were on their way. Where all ranks are devices of one process they share its cores, and
+    the other two are None, as seconds are where no states are handed on."""
 
     cores: Count
-    host_peak_bytes: Bytes
+    host_peak_bytes: Bytes | None
     wait_s: Seconds | None
 
 

@@ -15,7 +15,7 @@ from ..measure.breakdown import taken_apart
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
 from ..measure.learning import learned
-from ..measure.memory import HostMemory, Kept, host_memory_probe, host_peak_bytes, weigh
+from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
 from ..measure.slots import Sampler
@@ -98,9 +98,7 @@ class Worker(Measured):
         start = perf_counter()
         try:
             program.roll_parameters(0)  # the copies that this keeps are not the program's
-            if self.first_block and (probe := program.memory_probe() or host_memory_probe()):
-                if self.case.ranks and isinstance(probe, HostMemory):
-                    probe.meaning = f"{probe.meaning}, of all ranks"
+            if self.first_block and (probe := program.memory_probe() or host_memory_probe(self.case.ranks or 1)):
                 self.kept = Kept(probe)
                 self.emit({"part": "memory", "seconds": perf_counter() - start})
                 self.emit({"part": "first_call"})
@@ -143,8 +141,7 @@ class Worker(Measured):
             self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
             return
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        of_each = 1 if isinstance(self.kept.probe, HostMemory) else self.case.ranks or 1
-        given, handed_out = (size * count // of_each for count in border_sizes(self.case, self.network))
+        given, handed_out = (size * count // (self.case.ranks or 1) for count in border_sizes(self.case, self.network))
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
             arguments = given + (0 if name in ("forward", "inference") else handed_out)

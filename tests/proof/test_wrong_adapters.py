@@ -106,6 +106,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TABLE["decays"],
         *TABLE["adaptation"],
         *TABLE["ranks"],
+        *TABLE["devices"],
         *TIMED,
         *natives,
         *TABLE["right"],

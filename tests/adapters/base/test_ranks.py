@@ -1,16 +1,10 @@
-"""What ranks and devices compute together equals what one computes alone, in float64 to rounding."""
-
-import json
-import os
-import subprocess
-import sys
+"""What ranks compute together equals what one computes alone, in float64 to rounding."""
 
 import numpy as np
 import pytest
 import torch
 from support.gloo import of_ranks
 from support.networks import network_of
-from support.paths import ROOT
 from support.proofs import problem_of
 
 from snnbench.adapters import registry
@@ -80,51 +74,6 @@ def test_parts_are_all_and_nearly_equal(count, ranks):
     assert [index for part in own for index in range(count)[part]] == list(range(count))
     sizes = [part.stop - part.start for part in own]
     assert max(sizes) - min(sizes) <= 1 and min(sizes) >= 1 and sizes == sorted(sizes, reverse=True)
-
-
-IN_JAX = """
-import json, sys
-sys.path.insert(0, "tests")
-import jax
-jax.config.update("jax_enable_x64", {double})
-from snnbench.adapters import registry
-from snnbench.adapters.base import jax_program
-from snnbench.adapters.base.case import Case
-from support.networks import network_of
-from support.proofs import problem_of
-if {double}:
-    jax_program.DTYPES["fp32"] = jax.numpy.float64
-adapter, found = registry.load(registry.BUILT_IN["jax"]), []
-for ranks in ({ranks}, None):
-    case = Case("jax", ranks=ranks, parallel=ranks and "{parallel}", **{sizes})
-    problem = problem_of(case)
-    adapter.prepare(case, 1)
-    program = adapter.program(case, network_of(case))
-    program.load(problem.parameters)
-    result = program.forward(program.put_input(problem.input))
-    result = program.backward(result, program.put_upstream(problem.upstream, result))
-    named = {{f"{{node}}.{{name}}": a for node, own in result.gradients.items() for name, a in own.items()}}
-    found.append({{**named, "input": result.input_gradient, "output": result.output}})
-import numpy as np
-own, right = ({{name: np.asarray(a, np.float64) for name, a in each.items()}} for each in found)
-print(json.dumps({{name: np.linalg.norm(own[name] - right[name]) / np.linalg.norm(right[name]) for name in right}}))
-"""
-NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "time_steps": 5, "batch": 6, "norm": True}
-NETWORK |= {"layers": None, "neurons": None, "bias": None, "loss": "cross-entropy"}
-
-
-@pytest.mark.parametrize(
-    ("sizes", "ranks", "limit"),
-    [(SIZES, 4, 1e-12), ({**SIZES, "batch": 8}, 4, 1e-12), (NETWORK, 4, 2e-5)],
-    ids=["5", "8", "norms"],
-)
-def test_devices_of_jax_equal_one(sizes, ranks, limit):
-    code = IN_JAX.format(double=limit < 1e-6, ranks=ranks, parallel="data", sizes=sizes)
-    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={ranks}", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    errors = json.loads(done.stdout)
-    assert max(errors.values()) <= limit, errors
 
 
 def test_what_ranks_have_in_parts_is_rolled_there():
