@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Of frameworks that cannot live beside the others, those for which a CPU is enough.
+OWN_ENVIRONMENTS := lava-dl spikingjelly-cupy jaxpike brainpy-state slax jaxsnn matterhorn-pytorch
 
 .PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
 
@@ -32,14 +34,14 @@ history: setup
 # docs/coverage.md's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
 coverage: setup
 	rm -rf results/coverage
-	$(BIN)/snnbench env create lava-dl spikingjelly-cupy jaxpike
+	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
 	$(BIN)/snnbench run --config configs/coverage.toml --out results/coverage || test $$? = 3
 	$(BIN)/python tests/test_readme.py
 
 # docs/natives.md's table of native neurons, likewise.
 natives: setup
 	rm -rf results/natives
-	$(BIN)/snnbench env create lava-dl spikingjelly-cupy jaxpike
+	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
 	$(BIN)/python tests/test_readme.py
 

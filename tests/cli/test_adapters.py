@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.expected import EXPECTED
 from support.paths import FAULTY
 
 from snnbench.adapters.base.case import Case
@@ -16,8 +17,9 @@ DECLARED = {
     "Computed": ('name = "mi" + "ne"', "Computed"),
     "Unpacked": ('names, name = (), "unpacked"', "Unpacked"),
 }
-EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu")
-IN_ENVIRONMENTS = {"jaxpike", "lava-dl", "spikingjelly-cupy", "sinabs-exodus", "rockpool-exodus"}
+EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu", "snnax", "eventax")
+IN_ENVIRONMENTS = {name for name, entry in EXPECTED.items() if entry.get("elsewhere")}
+NEVER = {name for name, entry in EXPECTED.items() if "reason" in entry}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def test_every_adapter_is_in_the_document(document, adapters):
             assert f"snnbench env create {entry['environment']}" in entry["lacking"]
             continue
         assert list(entry["neurons"]) == [*NEURONS, "native"]
-        assert (entry["neurons"]["soft"] is None) == (name not in ("bindsnet", "snntorch-ipu"))
+        assert (entry["neurons"]["soft"] is None) == (name not in NEVER)
         assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if name in EAGER_ONLY else 5)
 
 
@@ -88,6 +90,8 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
         "norse:lif+compile-max-autotune": "mode compile-max-autotune is for CUDA devices; on a CPU there is compile",
         "bindsnet": "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove",
         "snntorch-ipu": "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have",
+        "snnax": "snnax 0.0.1, the only version on PyPI, cannot be imported: its package lacks snnax.snn.init",
+        "eventax": "eventax's spikes have exact times and exact gradients: there are no steps and no surrogate to prove",
     }
     assert expected.items() <= on_cpu.items() or document["devices"] != ["cpu"]
     assert variants["norse:lif"]["refusals"]["hard(detach_reset=False)"] is None

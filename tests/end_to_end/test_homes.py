@@ -1,4 +1,4 @@
-"""Frameworks in environments of their own, for real: lava-dl and SpikingJelly with CuPy, as far as a CPU goes.
+"""Frameworks in environments of their own, for real, as far as a CPU goes.
 
 SNNBENCH_TEST_ENVIRONMENTS names the folder in which `snnbench env create` made them; of what is not there nothing is tested.
 `.ci/run` makes lava-dl's.
@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.skipif(not FOLDER, reason="SNN
 def homes(request, monkeypatch, snnbench):
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", FOLDER or "")
     snnbench.environment["SNNBENCH_ENVIRONMENTS"] = FOLDER
-    name = next((each for each in ("spikingjelly-cupy", "jaxpike") if each[:7] in request.node.name), "lava-dl")
+    homes = ("spikingjelly-cupy", "jaxpike", "brainpy-state", "slax", "jaxsnn", "matterhorn-pytorch")
+    name = next((each for each in homes if each[:7] in request.node.name), "lava-dl")
     if lacking := environment.named(name).lacking():
         pytest.skip(lacking)
 
@@ -102,6 +103,36 @@ def test_jaxpike_is_proved_in_its_own_loops(snnbench):
     spelled = {(variant, neuron) for variant in ("jaxpike", "jaxpike:checkpointed") for neuron in ("soft", "hard")}
     assert proved == spelled | {("jaxpike:parallel", "none")}
     assert set(statuses(results).values()) == {"ok", "unsupported"}
+
+
+ATTACHED = '{ reset = "hard", detach_reset = false }'
+
+
+def only(surrogate: str, reset: str = "soft", slope: float = 1.0) -> str:
+    return f'{{ reset = "{reset}", detach_reset = false, surrogate = "{surrogate}", slope = {slope} }}'
+
+
+@pytest.mark.parametrize(
+    ("names", "proved", "refused"),
+    [
+        (["brainpy-state"], ["soft", only("superspike", "hard-straight"), only("rectangle", slope=0.5)], [ATTACHED, "none"]),
+        (["slax", "slax:scan"], ["soft", ATTACHED, only("atan", "hard")], ["hard", "none", only("atan", slope=2.0)]),
+        (["jaxsnn"], [ATTACHED, only("superspike", "hard", 3.0)], ["soft", "none", only("rectangle", "hard")]),
+        (["matterhorn-pytorch"], [only("rectangle"), only("triangle", "hard")], ["soft", only("sigmoid", slope=4.0)]),
+    ],
+    ids=lambda value: value[0] if value[0] in ("brainpy-state", "slax", "jaxsnn", "matterhorn-pytorch") else "",
+)
+def test_what_it_spells_is_proved_and_the_rest_refused(snnbench, names, proved, refused):
+    for neurons, status in ((proved, "ok"), (refused, "unsupported")):
+        for name in names:
+            for neuron in neurons:
+                results = checked(snnbench, name, "--neuron", neuron)
+                assert set(statuses(results).values()) == {status}, (name, neuron, results)
+
+
+def test_jaxsnn_has_a_synaptic_current(snnbench):
+    neuron = '{ reset = "hard", detach_reset = false, current_decay = 0.5 }'
+    assert set(statuses(checked(snnbench, "jaxsnn", "--neuron", neuron)).values()) == {"ok"}
 
 
 ALONE = """

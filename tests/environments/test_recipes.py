@@ -46,7 +46,8 @@ def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
 def test_an_unknown_environment_is_named(snnbench):
     ended = snnbench("env", "create", "lavadl")
     sentence = (
-        "unknown environment 'lavadl'; did you mean 'lava-dl'? (there are standard, lava-dl, spikingjelly-cupy, exodus, jaxpike)"
+        "unknown environment 'lavadl'; did you mean 'lava-dl'? (there are standard, lava-dl, spikingjelly-cupy, exodus, jaxpike, "
+        "brainpy-state, slax, jaxsnn, matterhorn-pytorch)"
     )
     assert (ended.exit_code, ended.message) == (2, f"snnbench: {sentence}")
 
