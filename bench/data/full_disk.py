@@ -5,6 +5,8 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -27,6 +29,12 @@ def told() -> Iterator[None]:
         if full := said_by(error):
             raise full from None
         raise
+
+
+def ensure_room(folder: Path, size: int) -> None:
+    """Raises OSError if a file of so many bytes finds no room in `folder`: for who writes with HDF5 and has no hand in it."""
+    with TemporaryFile(dir=folder) as file:
+        os.posix_fallocate(file.fileno(), 0, size)
 
 
 class Unfailing(io.FileIO):

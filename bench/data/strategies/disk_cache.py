@@ -6,6 +6,7 @@ from typing import Any
 
 from tonic import DiskCachedDataset
 
+from .. import full_disk
 from .naive import Naive
 from .strategy import bytes_below
 
@@ -22,7 +23,9 @@ class DiskCache(Naive):
 
     def _fill(self, path: Path) -> None:
         cached = DiskCachedDataset(self.recordings, cache_path=str(path))
+        most = self.shape[0] * self.shape[1] * 2 * 17 // 16 + (1 << 16)  # int16 that nothing compresses, and HDF5's own
         for number in range(self.case.samples):
+            full_disk.ensure_room(path, most)
             cached[number]
 
     def disk_bytes(self) -> int:

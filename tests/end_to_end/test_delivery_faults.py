@@ -1,0 +1,159 @@
+"""Caches and recordings whose making is interrupted, has no room or begins with damaged files, by the real command line."""
+
+import signal
+
+import h5py
+import numpy as np
+import psutil
+import pytest
+from support.deliveries import STRATEGIES, configured
+from support.limits import small_files
+from support.paths import FAULTY
+from support.waiting import until
+
+from snnbench.files import PREFIX
+
+CACHES = FAULTY / "caches.py"
+
+
+def leftovers(folder):
+    return [path for path in folder.rglob("*") if path.name.startswith((PREFIX, ".snnbench-")) or "unfinished" in path.name]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(("name", "of"), [("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")])
+def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, sent):
+    config, out = configured(snnbench, [name], [f"{CACHES}:{of}"]), snnbench.folder / "out"
+    (snnbench.notes / "hold").touch()
+    process = snnbench.start("run", "--config", config, "--out", out)
+    until((snnbench.notes / "held").exists, process, "a half of the cache")
+    (half,) = out.rglob("frames.unfinished")
+    assert any(half.iterdir()) and not half.with_name("frames").exists()
+    process.send_signal(sent)
+    ended = snnbench.end(process)
+    (snnbench.notes / "hold").unlink()
+    if sent == signal.SIGINT:
+        assert ended.exit_code == 130 and not leftovers(out)
+        assert [record["status"] for record in ended.records] == ["interrupted"]
+    else:
+        assert ended.exit_code == -9 and leftovers(out) and not list((out / "records").glob("*.json"))
+    again = snnbench.run(config)
+    assert again.exit_code == 0, again.stderr
+    assert [row["status"] for row in again.rows] == ["ok"] and again.records[0]["proof"]["passed"]
+    assert not leftovers(out)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
+    config = configured(snnbench, ["frames:packed"], samples=[1500], dataset=["synthetic-nmnist"])
+    process = snnbench.start("run", "--config", config, "--out", "out")
+    cache = snnbench.folder / "cache" / "recordings"
+    until(lambda: any(cache.rglob("*.bin")), process, "the first recording")
+    process.send_signal(sent)
+    assert snnbench.end(process).exit_code == (130 if sent == signal.SIGINT else -9)
+    assert not list(cache.glob("*/NMNIST"))
+    ended = snnbench.run(config)
+    assert ended.exit_code == 0 and ended.rows[0]["status"] == "ok", ended.stderr
+    assert len(list(cache.glob("*/NMNIST/Train/*/*.bin"))) == 1500 and not leftovers(cache)
+
+
+def test_a_full_disk_while_a_cache_is_built_is_the_end_of_that_case_alone(snnbench):
+    names = {"full-disk": "FullDisk", "full-memmap": "FullMemmap"}
+    config = configured(snnbench, [*names, "frames:uint8"], [f"{CACHES}:{of}" for of in names.values()], time_steps=[250])
+    ended = snnbench.run(config)
+    assert ended.exit_code == 3
+    where = "keeps is written where the run's scratch is (SNNBENCH_SCRATCH names another place)"
+    assert {row["framework"]: (row["status"], row["reason"]) for row in ended.rows} == {
+        **{name: ("build_error", f"File too large: what {name} {where}") for name in names},
+        "frames": ("ok", ""),
+    }
+    assert not leftovers(ended.folder)
+
+
+@pytest.mark.parametrize("name", ["ssc", "nmnist"])
+def test_a_full_disk_while_recordings_are_made_is_one_sentence(snnbench, name):
+    with small_files(4000):
+        ended = snnbench("data", "make", name, "--samples", "8", "--out", "made")
+    folder = {"ssc": "SSC", "nmnist": "NMNIST"}[name]
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert ended.message == f"snnbench: File too large: made/{folder}; allow larger files (ulimit -f)"
+    assert list((snnbench.folder / "made").iterdir()) == []
+    assert snnbench("data", "make", name, "--samples", "8", "--out", "made").exit_code == 0
+
+
+def of_heaps(file):
+    """The lists' contents lie in global heaps, whose signature is GCOL."""
+    file.write_bytes(file.read_bytes().replace(b"GCOL", b"XXXX"))
+
+
+def without(name):
+    def change(file):
+        with h5py.File(file, "r+") as opened:
+            opened.pop(name)
+
+    return change
+
+
+def foreign(file):
+    with h5py.File(file, "w") as opened:
+        opened["images"] = np.zeros((28, 7))
+
+
+DAMAGE = {
+    "is damaged, or no HDF5 file": lambda file: file.write_bytes(file.read_bytes()[:20_000]),
+    "is damaged, or no HDF5 file: ": lambda file: file.write_text("no HDF5 at all"),
+    "spikes/times is damaged at recordings 0 to 27": of_heaps,
+    "spikes/units is missing: it must hold lists of whole numbers (channels) for every recording": without("spikes/units"),
+    "spikes/times is missing: it must hold lists of floats (seconds) for every recording": foreign,
+}
+
+
+@pytest.fixture
+def real(snnbench):
+    """A folder of recordings as a user has them."""
+    assert snnbench("data", "make", "shd", "--samples", "28", "--out", "real").exit_code == 0
+    return snnbench.folder / "real" / "SHD" / "shd_train.h5"
+
+
+@pytest.mark.parametrize("words", DAMAGE)
+def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
+    DAMAGE[words](real)
+    some = STRATEGIES if "units" in words else ["tonic:naive", "frames:packed"]
+    ended = snnbench.run(configured(snnbench, some, dataset=["shd"]), "--set", "data.folder=real")
+    assert ended.exit_code == 3
+    for row in ended.rows:
+        assert row["status"] == ("error" if row["construction"] == "naive" else "build_error"), row["reason"]
+        assert f"real/SHD/shd_train.h5: {words}" in row["reason"] and "\n" not in row["reason"], row["reason"]
+
+
+def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
+    config = configured(snnbench, STRATEGIES, dataset=["shd"], samples=[29])
+    ended = snnbench.run(config, "--set", "data.folder=real")
+    assert ended.exit_code == 3 and len(ended.rows) == 7
+    for row in ended.rows:
+        assert row["reason"].endswith("shd_train.h5: has 28 recordings, and grid.samples asks for 29"), row["reason"]
+
+
+def test_no_worker_outlives_an_interrupted_build(snnbench):
+    (snnbench.notes / "hold").touch()
+    config = configured(snnbench, ["held-disk"], [f"{CACHES}:HeldDisk"])
+    process = snnbench.start("run", "--config", config, "--out", "out")
+    until((snnbench.notes / "held").exists, process, "a half of the cache")
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    assert children and psutil.wait_procs(children, timeout=10)[1] == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_files_whose_making_ended_early_are_not_there(snnbench, sent):
+    made = snnbench.folder / "made"
+    process = snnbench.start("data", "make", "ssc", "--samples", "4000", "--out", made)
+    until(lambda: any(made.rglob("*.h5")), process, "a file")
+    process.send_signal(sent)
+    ended = snnbench.end(process)
+    assert ended.exit_code == (130 if sent == signal.SIGINT else -9) and not (made / "SSC").exists()
+    if sent == signal.SIGINT:
+        assert ended.message == "snnbench: interrupted" and list(made.iterdir()) == []
+    assert snnbench("data", "make", "ssc", "--samples", "8", "--out", made).exit_code == 0
+    assert [path.name for path in made.iterdir()] == ["SSC"]
