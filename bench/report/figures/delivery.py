@@ -70,6 +70,11 @@ def _bytes(entry: Entry) -> dict[str, int]:
     return {place: entry.values[name] for place, name in KEPT.items() if entry.values[name]}
 
 
+def _rate(entry: Entry) -> str:
+    """Three digits, and no power of ten."""
+    return f"{float(format(entry.values['batches_per_s'], '.3g')):,g}/s"
+
+
 def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     sums = {entry.variant: sum(_bytes(entry).values()) for entry in group}
     group = [entry for entry in group if sums[entry.variant]]
@@ -77,7 +82,7 @@ def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     labels = column(heights, heights.values())
     points: list[dict[str, Any]] = []
     for entry in group:
-        places, rate = " and ".join(_bytes(entry)), f"{entry.values['batches_per_s']:.3g}/s"
+        places, rate = " and ".join(_bytes(entry)), _rate(entry)
         texts = {"brief": f"{entry.variant} · {rate}", "text": f"{entry.variant} · {rate} · {places}", "places": places}
         points.append({"row": entry.index, "bytes": sums[entry.variant], "place": labels.places[entry.variant], **texts})
     return panel_of(table, where, group, {"rate": "batches_per_s"}, points, **labels.names)
