@@ -10,6 +10,9 @@ The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: sp
 
 from .base.case import Case
 from .base.jax_adapter import JaxAdapter
+from .base.network import Network
+
+HALF = "jaxsnn's spike is one half where a potential is just the threshold, as they are now and then in bf16 and fp16"
 
 
 class Jaxsnn(JaxAdapter):
@@ -27,6 +30,9 @@ class Jaxsnn(JaxAdapter):
         if spec.max_spikes > 1:
             return "jaxsnn's LIF fires once a step"
         return "jaxsnn's LIF always leaks" if spec.decay == 1 else None
+
+    def refuses(self, case: Case, network: Network) -> str | None:
+        return super().refuses(case, network) or (HALF if case.precision in ("bf16", "fp16") else None)
 
     def current_scale(self, spec) -> float:
         return 1 / (1 - spec.decay) if spec.decay < 1 else 1.0

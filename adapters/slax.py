@@ -1,7 +1,8 @@
 """slax (https://pypi.org/project/slax), on Flax's linen: `LIF` under its own `RNN`. Its decay is the sigmoid of `init_tau`.
 
-`default`   `RNN(lif)`: a scan over the steps, unrolled from the first to the last, as slax does it if nothing else is said.
-`scan`      `RNN(lif, unroll=1)`: the loop that long sequences can be compiled with.
+`default`    `RNN(lif, unroll=1)`, a scan over the steps.
+`unrolled`   `RNN(lif)`, as slax has it if nothing else is said: the scan unrolled from the first step to the last, which takes
+             XLA long to compile.
 
 What `init` hands out as the state is the one after a first step, so the state at rest is made here, of zeros.
 """
@@ -15,7 +16,7 @@ from .base.jax_adapter import JaxAdapter
 class Slax(JaxAdapter):
     name = "slax"
     requires = ("jax", "slax")
-    constructions = ("default", "scan")
+    constructions = ("default", "unrolled")
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
@@ -39,7 +40,7 @@ class Slax(JaxAdapter):
             v_threshold=spec.threshold,
             subtraction_reset=spec.reset == "soft",
         )
-        return spikes_of(slax.RNN(lif, unroll=1) if construction == "scan" else slax.RNN(lif))
+        return spikes_of(slax.RNN(lif) if construction == "unrolled" else slax.RNN(lif, unroll=1))
 
     def native(self, features):
         """LIF(init_tau=2): β = σ(2) = 0.88, subtracts θ with gradient, surrogate superspike of slope 25.
@@ -48,7 +49,7 @@ class Slax(JaxAdapter):
         """
         import slax
 
-        return spikes_of(slax.RNN(slax.LIF()))
+        return spikes_of(slax.RNN(slax.LIF(), unroll=1))
 
 
 def spikes_of(model):

@@ -105,34 +105,36 @@ def test_jaxpike_is_proved_in_its_own_loops(snnbench):
     assert set(statuses(results).values()) == {"ok", "unsupported"}
 
 
-ATTACHED = '{ reset = "hard", detach_reset = false }'
+def attached(surrogate: str = "superspike", reset: str = "hard", **more) -> str:
+    values = {"reset": f'"{reset}"', "detach_reset": "false", "surrogate": f'"{surrogate}"', **more}
+    return "{ " + ", ".join(f"{key} = {value}" for key, value in values.items()) + " }"
 
 
-def only(surrogate: str, reset: str = "soft", slope: float = 1.0) -> str:
-    return f'{{ reset = "{reset}", detach_reset = false, surrogate = "{surrogate}", slope = {slope} }}'
+SPELLED = {
+    "brainpy-state": (
+        ["soft", attached(reset="hard-straight"), attached("rectangle", "soft", threshold=0.5)],
+        [attached(), "none"],
+    ),
+    "slax": (["soft", attached(), attached("atan")], ["hard", "none", attached("atan", slope=2.0)]),
+    "jaxsnn": ([attached(slope=3.0), attached(current_decay=0.5)], ["soft", "none", attached("rectangle")]),
+    "matterhorn-pytorch": (
+        [attached("rectangle", "soft"), attached("triangle")],
+        ["soft", attached("sigmoid", "soft", slope=4.0)],
+    ),
+}
+"""By framework the neurons that it is proved with, and some that it refuses."""
 
 
-@pytest.mark.parametrize(
-    ("names", "proved", "refused"),
-    [
-        (["brainpy-state"], ["soft", only("superspike", "hard-straight"), only("rectangle", slope=0.5)], [ATTACHED, "none"]),
-        (["slax", "slax:scan"], ["soft", ATTACHED, only("atan", "hard")], ["hard", "none", only("atan", slope=2.0)]),
-        (["jaxsnn"], [ATTACHED, only("superspike", "hard", 3.0)], ["soft", "none", only("rectangle", "hard")]),
-        (["matterhorn-pytorch"], [only("rectangle"), only("triangle", "hard")], ["soft", only("sigmoid", slope=4.0)]),
-    ],
-    ids=lambda value: value[0] if value[0] in ("brainpy-state", "slax", "jaxsnn", "matterhorn-pytorch") else "",
-)
-def test_what_it_spells_is_proved_and_the_rest_refused(snnbench, names, proved, refused):
-    for neurons, status in ((proved, "ok"), (refused, "unsupported")):
-        for name in names:
-            for neuron in neurons:
-                results = checked(snnbench, name, "--neuron", neuron)
-                assert set(statuses(results).values()) == {status}, (name, neuron, results)
+@pytest.mark.parametrize("name", SPELLED)
+def test_what_a_framework_spells_is_proved_and_the_rest_refused(snnbench, name):
+    for neurons, status in zip(SPELLED[name], ("ok", "unsupported"), strict=True):
+        ended = snnbench("check", name, *(word for neuron in neurons for word in ("--neuron", neuron)), *SIZES, "--json")
+        results = [(result["status"], result["reason"]) for result in json.loads(ended.stdout)]
+        assert [told for told, _ in results] == [status] * len(neurons), results
 
 
-def test_jaxsnn_has_a_synaptic_current(snnbench):
-    neuron = '{ reset = "hard", detach_reset = false, current_decay = 0.5 }'
-    assert set(statuses(checked(snnbench, "jaxsnn", "--neuron", neuron)).values()) == {"ok"}
+def test_slax_is_proved_under_its_unrolled_loop(snnbench):
+    assert set(statuses(checked(snnbench, "slax:unrolled", "--neuron", "soft", "--time-steps", 7)).values()) == {"ok"}
 
 
 ALONE = """
