@@ -72,8 +72,8 @@ class Sampler:
         self.queue = program.device_queue()
         self.result: Any = None
         """Of the last call, for the judge."""
-        self.last, self.last_wall = 0, 0.0
-        """Its number in its slot, and its seconds."""
+        self.last, self.last_wall, self.last_busy = 0, 0.0, 0.0
+        """Its number in its slot, its seconds, and how many of these it computed, as far as the program's clock knows."""
         self.typical = self.period = 0.0
         """Seconds of a warm call, and from one call to the next."""
 
@@ -99,6 +99,7 @@ class Sampler:
             while not is_over():
                 self._call(len(calls.wall), calls)
         self.last, self.last_wall = len(calls.wall) - 1, calls.wall[-1]
+        self.last_busy = min(calls.wall[-1], calls.device[-1])
         return calls.since(start + SETTLING_S) if self.typical < LONG_CALL_S else calls
 
     def burst(self, count: int) -> float:

@@ -154,6 +154,7 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
             and isinstance(answer["last"], int)
             and answer["last"] >= slot.calls - 1
             and isinstance(answer["last_wall"], float)
+            and isinstance(answer["last_busy"], float)
         )
     except (LookupError, TypeError, ValueError):
         return False
@@ -255,8 +256,10 @@ class LiveSet:
         clock = member.timing[phase]["device_clock"]
         device = (member.order(phase, seed=getrandbits(62), device=True) or {}).get("device", {}) if clock == "events" else {}
         spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
-        ending = Ending(answer["last_wall"], answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
-        member.endings.setdefault(phase, []).append(ending)
+        if not spoilt or self.cores == 1:  # the harness itself may take a core from the call whose slot it ends
+            last = answer["last_busy" if spoilt else "last_wall"]
+            ending = Ending(last, answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
+            member.endings.setdefault(phase, []).append(ending)
         return {**answer["slot"], **device, "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
 
     def _sing(self) -> None:

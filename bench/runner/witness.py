@@ -42,7 +42,8 @@ def contradiction(order: Order, said: float, seconds: float, clock: Callable[[],
 
 @dataclass(frozen=True)
 class Ending:
-    """Seconds of a slot's last call, and the median and the upper quartile of all; whether the slot was disturbed."""
+    """Seconds of a slot's last call, and the median and the upper quartile of all; whether the slot was disturbed, of which the
+    last call's seconds on a core count: whoever had the core in between has lengthened it, and not the worker."""
 
     last: float
     wall: float

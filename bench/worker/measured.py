@@ -62,7 +62,8 @@ class Measured(Parts):
         seen.append(slot)
         if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
-        return {"slot": slot, "cpu": used() - cpu, "last": sampler.last, "last_wall": sampler.last_wall}
+        last = {"last": sampler.last, "last_wall": sampler.last_wall, "last_busy": sampler.last_busy}
+        return {"slot": slot, "cpu": used() - cpu, **last}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
         """Calls in a row, for the clock of the harness."""

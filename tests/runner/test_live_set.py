@@ -163,6 +163,18 @@ def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeyp
     assert not live.members[0].warm and live.members[1].warm
 
 
+@pytest.mark.parametrize(("busy", "cores", "refused"), [(3.0, 1, True), (1.0, 1, False), (3.0, 2, False)])
+def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_for_everybody(monkeypatch, busy, cores, refused):
+    """The harness wakes up to end the slot, and may take the core of just that call. Only what the call itself computed tells a
+    worker that works in such calls; threads that wait for each other on several cores compute while they wait."""
+    monkeypatch.setattr("snnbench.runner.live_set.disturbance", lambda *facts: "preempted")
+    live = live_set(Worker(phases=("step",), step=0.002, ending=30.0, busy=busy), threads=cores)
+    live.time_passes(Random(1))
+    assert [event["status"] for event in live.members[0].judged if "status" in event and event["status"] != "ok"] == (
+        ["implausible"] if refused else []
+    )
+
+
 @pytest.mark.parametrize(("calls", "share", "asked"), [(1, 0.9, 0), (1, 0.5, 1), (2, 0.9, 1)])
 def test_a_slot_of_one_call_that_the_harness_saw_itself_is_not_asked_for_again(calls, share, asked):
     """A call of minutes is not repeated for that. One that says half of what its slot took is, and so are several calls, of which

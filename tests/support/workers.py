@@ -34,6 +34,8 @@ class Worker:
     dies_in: int | None = None
     fails: str = ""
     ending: float = 1.0
+    busy: float = 1.0
+    """How many times longer than others the last call of a slot takes, and computes."""
     events: list = field(default_factory=lambda: OK)
     order_s: float = 0.1
     honest: bool = True
@@ -84,7 +86,13 @@ class Worker:
         cpu = 0.5 if self.slots in self.preempted_in else 1.0
         slot = {name: self.step for name in ("began", "wall", "low", "high", "enqueue")}
         slot |= {"calls": 5, "device": cpu * self.step, "samples": [self.step]}
-        return {"slot": slot, "cpu": 0.8 * self.order_s, "last": 6, "last_wall": self.ending * self.step}
+        return {
+            "slot": slot,
+            "cpu": 0.8 * self.order_s,
+            "last": 6,
+            "last_wall": self.ending * self.step,
+            "last_busy": self.busy * self.step,
+        }
 
     def end(self):
         self.ended = True
