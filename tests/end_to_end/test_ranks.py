@@ -26,12 +26,16 @@ def gone(processes):
     return not psutil.wait_procs(processes, timeout=20)[1]
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("name", "adapter", "timeout", "status", "words"),
     [
         ("one-dies", "OneDies", "120s", "crash", "rank 1 of 2 was killed by SIGKILL in call"),
-        ("one-does-not-come", "OneDoesNotCome", "120s", "timeout", "rank 1 of 2 gave no answer to call within 30 s"),
-        ("one-raises", "OneRaises", "120s", "error", "rank 1: ValueError: of rank one alone"),
+        slow("one-does-not-come", "OneDoesNotCome", "120s", "timeout", "rank 1 of 2 gave no answer to call within 30 s"),
+        slow("one-raises", "OneRaises", "120s", "error", "rank 1: ValueError: of rank one alone"),
     ],
 )
 def test_a_rank_that_fails_is_named(snnbench, name, adapter, timeout, status, words):
@@ -43,6 +47,7 @@ def test_a_rank_that_fails_is_named(snnbench, name, adapter, timeout, status, wo
     assert noted and not any(map(psutil.pid_exists, noted))
 
 
+@pytest.mark.slow
 def test_a_killed_agent_takes_its_ranks_along(snnbench):
     running = snnbench.start("run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out")
     ranks = [psutil.Process(pid) for pid in until(lambda: ranks_of(snnbench), running, "both ranks")]

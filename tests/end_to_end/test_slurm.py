@@ -162,7 +162,7 @@ def test_without_slurm_it_says_where_to_start_it(snnbench):
     assert not ended.folder.exists()
 
 
-@pytest.mark.parametrize("prelude", ["module_that_nobody_has load cuda/12.4", "false"])
+@pytest.mark.parametrize("prelude", ["module_that_nobody_has load cuda/12.4", pytest.param("false", marks=pytest.mark.slow)])
 def test_a_prelude_that_fails_ends_its_part_and_its_log_is_named(site, prelude):
     ended = site.run(site.config(prelude=prelude, parts=1))
     assert ended.exit_code == 3 and ended.records == []

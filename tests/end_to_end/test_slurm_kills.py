@@ -40,6 +40,7 @@ def test_the_command_that_submitted_is_killed(site):
     all_is_there(site, ended)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_job_and_the_next_run_goes_on(site):
     config = site.config()
     site.hold()

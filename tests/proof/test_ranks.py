@@ -27,8 +27,13 @@ def stages_of(name, case, reference=None):
     return {stage.name: stage for stage in proof.stages}
 
 
-@pytest.mark.parametrize("parallel", ["data", "time"])
-@pytest.mark.parametrize("name", ["torch", "fused"])
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("name", "parallel"), [("torch", "data"), ("fused", "time"), slow("torch", "time"), slow("fused", "data")]
+)
 def test_a_network_with_norms_and_a_loss_on_uneven_parts(name, parallel):
     stages = stages_of(name, case_of(name, parallel=parallel, **NETWORK))
     first = stages["small problem, fp32, against one rank"]

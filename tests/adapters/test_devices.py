@@ -15,7 +15,10 @@ NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "ti
 NETWORK |= {"layers": None, "neurons": None, "bias": None, "loss": "cross-entropy", "optimizer": "sgd"}
 
 
-@pytest.mark.parametrize(("sizes", "limit"), [(SIZES, 1e-12), ({**NETWORK, "norm": True}, 2e-5)], ids=["layers", "norms"])
+NORMS = pytest.param({**NETWORK, "norm": True}, 2e-5, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("sizes", "limit"), [(SIZES, 1e-12), NORMS], ids=["layers", "norms"])
 def test_parts_of_the_batch(sizes, limit):
     (errors,) = apart(Case("jax", parallel="data", **sizes), [4], limit < 1e-6).values()
     errors.pop("kept")
@@ -39,7 +42,7 @@ CASES = {
     "convolutions": {**NETWORK, "norm": False, "loss": None, "optimizer": None},
     "learned": {**NETWORK, "norm": False, "neuron": NeuronSpec(learned_decay="sigmoid")},
 }
-OFTEN = ("hard-detached", "convolutions")
+OFTEN = ("hard-detached",)
 
 
 @pytest.mark.parametrize("name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
