@@ -271,7 +271,7 @@ def meaningless(grid: Grid) -> list[str]:
     ignored = [
         name for name in Grid.model_fields if all(WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload)
     ]
-    return [*ignored, *(["parallel"] if set(grid.ranks) == {1} else [])]
+    return [*dict.fromkeys([*ignored, *(["parallel"] if set(grid.ranks) == {1} else [])])]
 
 
 def listed(value: Any) -> list[Any]:

@@ -59,7 +59,7 @@ def as_toml(experiment: Experiment) -> str:
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
     for axis in meaningless(experiment.grid):  # a config that names them is refused
         del tables["grid"][axis]
-    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [])]
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [], {"folder": None})]
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None)]
     return "\n".join(lines) + "\n"
