@@ -51,6 +51,23 @@ def three_by_three() -> list[Source]:
     return [*sources, source(on(again, "Alpha 1"), by="somebody-else")]
 
 
+def two_of_a_name() -> list[Source]:
+    """Two bundles of one experiment, of which the second has two machines of one kind: the second of them has a neuron and a
+    precision that nobody else measured."""
+    here = [one for precision in ("fp32", "bf16") for one in blocks("torch", neurons=97, precision=precision)]
+    there = blocks("norse", neurons=193)
+    for neuron in ("none", "hard"):
+        there += blocks("norse", neurons=193, neuron=NEURONS[neuron])
+    for precision in ("fp32", "bf16"):
+        there += on_node(blocks("spyx", neurons=769, neuron=NEURONS["none"], precision=precision), "9" * 12)
+    return [source(here, by="one"), source(there, by="one")]
+
+
+def on_node(records: list[Record], node: str) -> list[Record]:
+    """The same on another machine of the same kind, as of a run whose parts were on two nodes of a cluster."""
+    return [one.model_copy(update={"machine": {**one.machine, "node": node}}) for one in records]
+
+
 def many_rows(count: int) -> Source:
     """At least so many cases of three blocks each, on one machine: ten variants in groups of many sizes."""
     records: list[Record] = []

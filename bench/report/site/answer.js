@@ -103,7 +103,7 @@ async function open(wanted, id) {
   show(lost ? "What the link points to is not among these results any more: this is the largest comparison." : "");
 }
 
-form.addEventListener("change", async ({ target }) => {
+async function changed({ target }) {
   if (target.name === "machine") await open(target.value);
   else {
     const before = data.groups[group], axis = +target.dataset.axis;
@@ -113,7 +113,11 @@ form.addEventListener("change", async ({ target }) => {
     show(moved.length ? `Measured with that: ${moved.join(", ")}.` : "");
   }
   history.replaceState(null, "", `#${kind}.${data.ids[group]}`);
-});
-const opened = () => open(...decodeURIComponent(location.hash.slice(1)).split("."));
+}
+
+// An answer to an earlier question must not stay.
+const failed = (error) => answer.replaceChildren(element("p", { class: "verdict" }, error.message));
+const opened = () => open(...decodeURIComponent(location.hash.slice(1)).split(".")).catch(failed);
+form.addEventListener("change", (event) => changed(event).catch(failed));
 window.addEventListener("hashchange", opened);
-opened().catch((error) => answer.replaceChildren(element("p", { class: "verdict" }, error.message)));
+opened();

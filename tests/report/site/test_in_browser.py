@@ -5,7 +5,7 @@ import shutil
 from time import perf_counter
 
 import pytest
-from support.sites import source, three_by_three
+from support.sites import source, three_by_three, two_of_a_name
 from support.synthetic import HOSTILE, blocks
 
 from snnbench import units
@@ -134,6 +134,44 @@ def test_a_choice_snaps_to_what_was_measured(visit, folder):
         for option in options if name != "machine" else []:
             assert "No framework" not in choose(seen, name, option), (name, option)
             assert chosen(seen).get(name, option) == option
+
+
+CLICK_THROUGH = """async () => {
+  const wrong = [];
+  for (const id of data.ids) {
+    const start = () => { group = data.ids.indexOf(id); show(); };
+    start();
+    const names = [...form.elements].map((select) => select.name).filter((name) => name !== "machine");
+    for (const name of names) {
+      for (const { value } of [...form.elements[name]?.options ?? []]) {
+        start();
+        form.elements[name].value = value;
+        answer.replaceChildren();
+        form.elements[name].dispatchEvent(new Event("change", { bubbles: true }));
+        await new Promise((done) => setTimeout(done));
+        const at = data.axes.findIndex((axis) => axis.name === name);
+        const told = answer.innerText;
+        if (form.elements[name]?.value !== value || !/^measured$/m.test(told)) wrong.push([id, name, data.axes[at].values[value], told]);
+      }
+    }
+  }
+  return wrong;
+}"""
+
+
+def test_every_option_of_every_comparison_has_an_answer(visit, tmp_path):
+    """Also of a second bundle of the same name, and of the second machine in it."""
+    seen = visit(written(tmp_path, two_of_a_name()))
+    assert len(seen.locator("select[name=source] option").all()) == 3
+    assert seen.evaluate(CLICK_THROUGH) == []
+    assert "spyx" in choose(seen, "source", "one, 2026-11-20, made-up (3)")
+
+
+def test_an_answer_to_an_earlier_question_does_not_stay(visit, tmp_path):
+    seen = visit(written(tmp_path, two_of_a_name()))
+    seen.evaluate("data.sources = {}")
+    assert "undefined" in choose(seen, "neuron", "none"), "what is wrong is said in its place"
+    assert seen.locator(".facts").count() == 0
 
 
 def test_who_is_level_is_said_to_be(visit, folder):
