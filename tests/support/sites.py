@@ -63,6 +63,20 @@ def two_of_a_name() -> list[Source]:
     return [source(here, by="one"), source(there, by="one")]
 
 
+def neurons_by_precisions() -> Source:
+    """Three neurons in three precisions, of which only `soft` has both at every size."""
+    records: list[Record] = []
+    precisions = ("fp32", "bf16", "fp16")
+    for number, neuron in enumerate(("soft", "hard", "none")):
+        for place, precision in enumerate(precisions):
+            sizes = {"neurons": 97 + 64 * number << place, "time_steps": 37 << place, "batch": 3 << place}
+            same = {(NEURONS["soft"], other) for other in precisions} | {(NEURONS[neuron], precision)}
+            for spec, other in sorted(same, key=str):
+                records += blocks("torch", neuron=spec, precision=other, **sizes)
+                records += blocks("norse", step=0.009, neuron=spec, precision=other, **sizes)
+    return source(records)
+
+
 def on_node(records: list[Record], node: str) -> list[Record]:
     """The same on another machine of the same kind, as of a run whose parts were on two nodes of a cluster."""
     return [one.model_copy(update={"machine": {**one.machine, "node": node}}) for one in records]

@@ -7,28 +7,40 @@ const answer = document.getElementById("answer");
 const MOST_NAMED = 4, ALWAYS = ["workload", "neuron", "precision", "neurons", "time_steps", "batch"];
 let data, kind, group;
 
-const last = (axis) => data.axes.length - axis;
-// How far a group is from the chosen one: a number by its octaves, a word by being another; what stands further left weighs more.
-function distance(candidate, chosen) {
-  return data.axes.reduce((sum, axis, at) => {
-    const [here, there] = [candidate[at], chosen[at]];
-    if (here === there) return sum;
-    if (here < 0 || there < 0) return sum + 1;
-    const octaves = axis.numbers ? Math.abs(Math.log2((axis.numbers[here] + 1) / (axis.numbers[there] + 1))) : 4;
-    return sum + last(at) * (10 + Math.min(octaves, 10));
-  }, 0);
+// What changes the mathematics is the last to give way, then where it is computed; sizes are the first. Who measured it counts where
+// it was chosen.
+const LAST_TO_GIVE_WAY = [["neuron"], ["workload"], ["network"], ["precision"], ["device"]], WHO = ["source", "loosened", "seed"];
+const chosenAxes = new Set();
+
+function tierOf(axis) {
+  const named = LAST_TO_GIVE_WAY.findIndex((names) => names.includes(axis.name));
+  if (named >= 0) return named;
+  if (WHO.includes(axis.name)) return LAST_TO_GIVE_WAY.length + 2;
+  return LAST_TO_GIVE_WAY.length + (axis.numbers && axis.name !== "threads" ? 1 : 0);
+}
+
+// How far a comparison is from what was chosen, tier by tier: a size by its octaves, a word by being another. What is decided is nearer.
+function distance(number, chosen) {
+  const far = Array(LAST_TO_GIVE_WAY.length + 3).fill(0);
+  data.axes.forEach((axis, at) => {
+    const here = data.groups[number][at], there = chosen[at];
+    if (here === there || here < 0 || there < 0 || (WHO.includes(axis.name) && !chosenAxes.has(axis.name))) return;
+    far[tierOf(axis)] += axis.numbers ? Math.abs(Math.log2((axis.numbers[here] + 1) / (axis.numbers[there] + 1))) : 1;
+  });
+  return [...far, data.notes[number] ? 1 : 0, -data.counts[number]];
+}
+
+function nearer(one, other) {
+  const at = one.findIndex((far, place) => far !== other[place]);
+  return at >= 0 && one[at] < other[at];
 }
 
 function snapped(axis, value) {
   const chosen = [...data.groups[group]];
   chosen[axis] = value;
-  let best = group, least = Infinity;
-  data.groups.forEach((candidate, number) => {
-    if (candidate[axis] !== value) return;
-    const far = distance(candidate, chosen) - (Math.min(data.counts[number], 9) + (data.notes[number] ? 0 : 50)) / 100;
-    if (far < least) [best, least] = [number, far];
-  });
-  return best;
+  chosenAxes.add(data.axes[axis].name);
+  const known = data.groups.map((_, number) => number).filter((number) => data.groups[number][axis] === value);
+  return known.reduce((best, number) => nearer(distance(number, chosen), distance(best, chosen)) ? number : best);
 }
 
 function choices() {

@@ -5,7 +5,7 @@ import shutil
 from time import perf_counter
 
 import pytest
-from support.sites import source, three_by_three, two_of_a_name
+from support.sites import neurons_by_precisions, source, three_by_three, two_of_a_name
 from support.synthetic import HOSTILE, blocks
 
 from snnbench import units
@@ -165,6 +165,19 @@ def test_every_option_of_every_comparison_has_an_answer(visit, tmp_path):
     assert len(seen.locator("select[name=source] option").all()) == 3
     assert seen.evaluate(CLICK_THROUGH) == []
     assert "spyx" in choose(seen, "source", "one, 2026-11-20, made-up (3)")
+
+
+def test_what_was_chosen_stays_chosen(visit, tmp_path):
+    """Sizes give way to a precision, and the neuron does not."""
+    seen = visit(written(tmp_path, [neurons_by_precisions()]))
+    for neuron in ("hard", "none", "soft"):
+        choose(seen, "neuron", neuron)
+        for precision in ("bf16", "fp16", "fp32"):
+            choose(seen, "precision", precision)
+            assert (chosen(seen)["neuron"], chosen(seen)["precision"]) == (neuron, precision)
+    choose(seen, "precision", "bf16")
+    choose(seen, "neuron", "hard")
+    assert (chosen(seen)["precision"], chosen(seen)["neurons"], chosen(seen)["time_steps"]) == ("bf16", "322", "74")
 
 
 def test_an_answer_to_an_earlier_question_does_not_stay(visit, tmp_path):
