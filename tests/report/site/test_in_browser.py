@@ -150,8 +150,8 @@ CLICK_THROUGH = """async () => {
         form.elements[name].dispatchEvent(new Event("change", { bubbles: true }));
         await new Promise((done) => setTimeout(done));
         const at = data.axes.findIndex((axis) => axis.name === name);
-        const told = answer.innerText;
-        if (form.elements[name]?.value !== value || !/^measured$/m.test(told)) wrong.push([id, name, data.axes[at].values[value], told]);
+        const told = answer.innerText, right = form.elements[name]?.value === value && /^measured$/m.test(told);
+        if (!right) wrong.push([id, name, data.axes[at].values[value], told]);
       }
     }
   }
