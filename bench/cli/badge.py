@@ -8,7 +8,7 @@ import typer
 
 from ..files import write_atomically
 from ..mistakes import ConfigError
-from ..report.badge import badge_of, badge_svg
+from ..report.badge import badge_of, badge_svg, endings_in
 
 
 def badge(
@@ -23,7 +23,7 @@ def badge(
         text = checked.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{checked}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    document = badge_of(text, str(checked))
+    document = badge_of(endings_in(text, str(checked)))
     if out.suffix not in (".svg", ".json"):
         raise ConfigError(f"--out {out}: must end with .svg or .json")
     write_atomically(out, badge_svg(document) if out.suffix == ".svg" else json.dumps(document) + "\n")

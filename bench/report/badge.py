@@ -1,6 +1,7 @@
-"""A badge of what is proved, from what `snnbench check --json` prints: for shields.io, or drawn here. It never is a rank."""
+"""A badge of what is proved, of a framework or of what `snnbench check --json` prints: for shields.io, or drawn here. It never is
+a rank, which changes with the size."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from typing import Any
 
@@ -8,10 +9,59 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..mistakes import ConfigError
 
-COLOURS = {"brightgreen": "#3c1", "red": "#e05d44", "lightgrey": "#9f9f9f"}
+COLOURS = {"brightgreen": "#00795a", "red": "#b3261e", "lightgrey": "#6b7177"}
+"""As they are drawn here: white letters can be read on them."""
 LABEL = "snnbench"
 LETTER = 6.6
 """Width of a letter, in pixels, about."""
+
+
+DATA = "batches of data"
+"""What stands for a neuron where a case delivers data."""
+PROVED = "proved"
+NEVER_TRIED = ("ok", "env_error", "pruned", "interrupted")
+"""Statuses, without a proof, of a case of which nothing is known: not installed, left out, stopped, or asked for no proof."""
+
+
+def verdict_of(endings: Collection[str]) -> str:
+    """What is known of a neuron, from how its cases ended: PROVED, or the status of one without a proof.
+
+    >>> verdict_of(["unsupported", "proved"]), verdict_of(["env_error"])
+    ('proved', 'not tried')
+    """
+    if PROVED in endings:
+        return PROVED
+    if "check_failed" in endings:
+        return "rejected"
+    if _failed(endings):
+        return "failed"
+    return "not offered" if "unsupported" in endings else "not tried"
+
+
+def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    """The document of a shields.io endpoint, from how the cases of each neuron ended. A neuron counts as proved if a case of it
+    is proved and none failed. Green if some are proved and none failed; red if a proof failed or a case broke; else grey.
+
+    >>> badge_of({"soft": ["proved"], "hard": ["unsupported"], "none": ["env_error"]})["message"]
+    'proved 1/3 neurons'
+    """
+    proved = [name for name, some in endings.items() if PROVED in some and not _failed(some)]
+    failed = any(map(_failed, endings.values()))
+    colour = "red" if failed else "brightgreen" if proved else "lightgrey"
+    verdicts = {verdict_of(some) for some in endings.values()}
+    if not proved and not failed:
+        return _document("not offered" if "not offered" in verdicts else "not tried", colour)
+    if proved == [DATA] and not failed:
+        return _document(f"proved {DATA}", colour)
+    return _document(f"proved {len(proved)}/{len(endings)} neurons", colour)
+
+
+def _failed(endings: Collection[str]) -> bool:
+    return any(ending not in (PROVED, "unsupported", *NEVER_TRIED) for ending in endings)
+
+
+def _document(message: str, colour: str) -> dict[str, Any]:
+    return {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour}
 
 
 class _Case(BaseModel):
@@ -31,12 +81,12 @@ class _Checked(BaseModel):
 CHECKED = TypeAdapter(list[_Checked])
 
 
-def badge_of(text: str, where: str) -> dict[str, Any]:
-    """The document of a shields.io endpoint, of the text that `snnbench check --json` printed. Raises ConfigError, which names
+def endings_in(text: str, where: str) -> dict[str, list[str]]:
+    """How the cases of each neuron ended, of the text that `snnbench check --json` printed. Raises ConfigError, which names
     `where` it comes from.
 
-    >>> badge_of('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here")["message"]
-    'proved 1/1 neurons'
+    >>> endings_in('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here").values()
+    dict_values([['proved']])
     """
     try:
         checked = CHECKED.validate_json(text)
@@ -46,25 +96,17 @@ def badge_of(text: str, where: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: is not what snnbench check --json prints: {place}: {first['msg']}") from None
     if not checked:
         raise ConfigError(f"{where}: nothing was checked")
-    by_neuron: dict[str, list[str]] = {}
+    endings: dict[str, list[str]] = {}
     for number, one in enumerate(checked):
         if one.case.neuron is None:
             raise ConfigError(f"{where}: {number}.case has no neuron, and a badge counts the neurons that are proved")
-        by_neuron.setdefault(repr(sorted(one.case.neuron.items())), []).append(one.status)
-    proved = sum({*statuses} == {"ok"} for statuses in by_neuron.values())
-    failed = any(status not in ("ok", "unsupported") for statuses in by_neuron.values() for status in statuses)
-    colour = "red" if failed else "brightgreen" if proved else "lightgrey"
-    message = f"proved {proved}/{len(by_neuron)} neurons"
-    return document(message, colour)
-
-
-def document(message: str, colour: str) -> dict[str, Any]:
-    """What shields.io/endpoint reads."""
-    return {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour}
+        name = repr(sorted(one.case.neuron.items()))
+        endings.setdefault(name, []).append(PROVED if one.status == "ok" else one.status)
+    return endings
 
 
 def badge_svg(badge: Mapping[str, Any]) -> str:
-    """The picture of a document, which needs nobody else's server. Its colour is one of COLOURS, or `#` and digits."""
+    """The picture of a document, which needs nobody else's server."""
     label, message, colour = str(badge["label"]), str(badge["message"]), str(badge["color"])
     left, right = (round(LETTER * len(text)) + 12 for text in (label, message))
     said = escape(f"{label}: {message}")
@@ -77,7 +119,7 @@ def badge_svg(badge: Mapping[str, Any]) -> str:
         f"<title>{said}</title>"
         f'<clipPath id="r"><rect width="{left + right}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
         f'<rect width="{left}" height="20" fill="#555"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS.get(colour, colour)}"/></g>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS[colour]}"/></g>'
         '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
         f"{text(label, left / 2)}{text(message, left + right / 2)}</g></svg>\n"
     )

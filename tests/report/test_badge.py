@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from snnbench.mistakes import ConfigError
-from snnbench.report.badge import badge_of, badge_svg
+from snnbench.report.badge import COLOURS, badge_of, badge_svg, endings_in
 
 
 def checked(*statuses: tuple[str, str]) -> str:
@@ -19,16 +19,21 @@ def checked(*statuses: tuple[str, str]) -> str:
     [
         ([("soft", "ok"), ("hard", "ok")], "proved 2/2 neurons", "brightgreen"),
         ([("soft", "ok"), ("hard", "unsupported")], "proved 1/2 neurons", "brightgreen"),
-        ([("soft", "ok"), ("soft", "unsupported")], "proved 0/1 neurons", "lightgrey"),
+        ([("soft", "ok"), ("soft", "unsupported")], "proved 1/1 neurons", "brightgreen"),
+        ([("soft", "ok"), ("soft", "check_failed")], "proved 0/1 neurons", "red"),
+        ([("soft", "unsupported"), ("hard", "env_error")], "not offered", "lightgrey"),
+        ([("soft", "env_error"), ("hard", "env_error")], "not tried", "lightgrey"),
+        ([("soft", "ok"), ("hard", "env_error")], "proved 1/2 neurons", "brightgreen"),
         ([("soft", "ok"), ("hard", "check_failed")], "proved 1/2 neurons", "red"),
         ([("soft", "crash")], "proved 0/1 neurons", "red"),
     ],
 )
 def test_what_it_says(statuses, message, colour):
-    badge = badge_of(checked(*statuses), "here")
+    badge = badge_of(endings_in(checked(*statuses), "here"))
     assert badge == {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
     picture = ElementTree.fromstring(badge_svg(badge))
     assert picture.get("aria-label") == f"snnbench: {message}"
+    assert COLOURS[colour] in {one.get("fill") for one in picture.iter()}
     assert "<script" not in badge_svg({**badge, "message": "<script>"})
 
 
@@ -38,7 +43,7 @@ NO_NEURON = '[{"case": {"precision": "fp32", "workload": "data"}, "status": "ok"
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]', NO_NEURON])
 def test_what_is_none_is_one_sentence(text):
     with pytest.raises(ConfigError) as told:
-        badge_of(text, "file.json")
+        endings_in(text, "file.json")
     assert str(told.value).startswith("file.json: ") and "\n" not in str(told.value)
 
 

@@ -1,5 +1,7 @@
 """Bundles for sites: of made-up records, as if they had been verified."""
 
+from typing import Any
+
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.bundle import Bundle, header_of
 from snnbench.records.record import Record
@@ -16,7 +18,20 @@ def source(records: list[Record], by: str = "neuro", note: str = "", name: str =
     return Source(bundle)
 
 
-def of_version(records: list[Record], version: str) -> list[Record]:
+def loading() -> dict[str, Any]:
+    """What a case that delivers batches of data has."""
+    return {
+        "workload": "data",
+        "neuron": None,
+        "dataset": "synthetic-shd",
+        "samples": 97,
+        "loaders": 0,
+        "batch": 3,
+        "neurons": None,
+    }
+
+
+def of_version(records: list[Record], version: str | None) -> list[Record]:
     """The same of another version of the framework."""
     return [one.model_copy(update={"adapter": {**one.adapter, "version": version}}) for one in records]
 

@@ -1,4 +1,5 @@
-"""A framework's page: what is proved of which version, how it stands against the fastest, and what it says that it cannot do."""
+"""A framework's page: what is proved of which version, how it stands against the fastest, what it says that it cannot do, and why
+something was not tried."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -6,17 +7,19 @@ from statistics import median
 from typing import Any
 
 from snnbench.adapters.base.case import PRECISIONS
+from snnbench.kernels.spec import NEURONS
 
 from ...experiment.values import NAMED_NEURONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, grouped
+from ..badge import DATA, NEVER_TRIED, PROVED, verdict_of
 from ..coverage import reason_of
 from .source import by_version, framework_of, kind_of_row, version_of
 
 Cell = tuple[str, str, str]
 """Words, the class of its colour, and a longer text."""
-NOT_HERE = ("unsupported", "env_error")
-DATA = "batches of data"
+UNTOLD = ("not offered", "not tried")
+"""Verdicts that need no version: the framework need not be installed for them."""
 
 
 def neuron_of(row: Row) -> str:
@@ -29,24 +32,22 @@ def neurons_of(rows: Sequence[Row]) -> list[str]:
     return [*(name for name in NAMED_NEURONS if name in known), *sorted(known - {*NAMED_NEURONS})]
 
 
-def verdict_of(rows: Sequence[Row]) -> str:
-    """`proved` if any construction is, else `rejected` if one was, else why not."""
-    if any(row.proved for row in rows):
-        return "proved"
-    if any(row.status == "check_failed" for row in rows):
-        return "rejected"
-    return "not offered" if rows and all(row.status in NOT_HERE for row in rows) else "failed" if rows else ""
+def endings_of(rows: Sequence[Row]) -> list[str]:
+    """How cases ended, for a verdict: what is proved stays so, whatever happened to its times."""
+    return [PROVED if row.proved else row.status for row in rows]
 
 
 def cell_of(rows: Sequence[Row]) -> Cell:
-    """What a table says of some cases of one neuron."""
-    verdict = verdict_of(rows)
-    if verdict == "proved":
+    """What a table says of some cases of one neuron, in any construction."""
+    if not rows:
+        return "", "", ""
+    verdict = verdict_of(endings_of(rows))
+    if verdict == PROVED:
         proved = {row.case.precision for row in rows if row.proved}
         return ", ".join(name for name in PRECISIONS if name in proved), "good", ""
-    reason = next((reason_of(row) for row in rows if row.status == "check_failed"), "") or (reason_of(rows[0]) if rows else "")
-    words = {"not offered": "–", "rejected": "rejected", "failed": "failed", "": ""}
-    return words[verdict], "bad" if verdict in ("rejected", "failed") else "", reason
+    reason = next((reason_of(row) for row in rows if row.status == "check_failed"), "") or reason_of(rows[0])
+    word, kind = {"not offered": ("–", ""), "not tried": (verdict, "muted")}.get(verdict, (verdict, "bad"))
+    return word, kind, reason
 
 
 def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -61,9 +62,13 @@ def in_words(verdicts: Mapping[str, str]) -> str:
     >>> in_words({"0.6.4": "rejected", "0.7.0": "rejected", "0.8.1": "proved", "1.0.0": "proved"})
     'rejected ≤ 0.7.0, proved ≥ 0.8.1'
     """
+    if len(verdicts) > 1 and verdicts.get("") in UNTOLD:
+        verdicts = {version: verdict for version, verdict in verdicts.items() if version}
     runs = [(verdict, list(versions)) for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])]
     if len(runs) == 1:
         ((verdict, versions),) = runs
+        if versions == [""] and verdict in UNTOLD:
+            return verdict
         return f"{verdict} in {versions[0] or 'an unknown version'}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
     first, *middle, last = runs
     words = [f"{first[0]} ≤ {first[1][-1] or 'unknown'}"]
@@ -71,10 +76,11 @@ def in_words(verdicts: Mapping[str, str]) -> str:
     return ", ".join([*words, f"{last[0]} ≥ {last[1][0]}"])
 
 
-def newest_verdicts(rows: Sequence[Row]) -> dict[str, str]:
-    """By neuron, the verdict on the newest version that was tried with it; `native` is another neuron in each framework."""
-    plain = [row for row in rows if not row.case.native]
-    return {neuron: verdict_of(list(by_versions(same).values())[-1]) for neuron, same in grouped(plain, neuron_of).items()}
+def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """By neuron with a name, how its cases ended with the newest version that was tried; `native` is another neuron in each
+    framework."""
+    plain = [row for row in rows if neuron_of(row) in (*NEURONS, DATA)]
+    return {neuron: endings_of(list(by_versions(same).values())[-1]) for neuron, same in grouped(plain, neuron_of).items()}
 
 
 def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
@@ -83,7 +89,9 @@ def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     plain = [row for row in own if not row.case.native]
     neurons, versions = neurons_of(plain), by_versions(plain)
     tried = {neuron: by_versions([row for row in plain if neuron_of(row) == neuron]) for neuron in neurons}
-    verdicts = {neuron: {version: verdict_of(some) for version, some in found.items()} for neuron, found in tried.items()}
+    verdicts = {
+        neuron: {version: verdict_of(endings_of(some)) for version, some in found.items()} for neuron, found in tried.items()
+    }
     cells = {
         version: [cell_of([row for row in same if neuron_of(row) == neuron]) for neuron in neurons]
         for version, same in versions.items()
@@ -93,7 +101,8 @@ def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
         "neurons": neurons,
         "versions": list(cells.items()),
         "standings": _standings(own),
-        "refusals": _refusals(own),
+        "refusals": _reasons([row for row in own if row.status == "unsupported"]),
+        "untried": _reasons([row for row in own if row.status in NEVER_TRIED and not row.proved]),
     }
 
 
@@ -114,10 +123,10 @@ def _variant(row: Row) -> str:
     return row.first.typed_case.framework_variant
 
 
-def _refusals(rows: Sequence[Row]) -> list[tuple[str, str]]:
+def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Each reason, and how many cases of which neurons it is about."""
     found = []
-    for reason, same in grouped([row for row in rows if row.status == "unsupported"], reason_of).items():
+    for reason, same in grouped(rows, reason_of).items():
         variants = sorted({_variant(row) for row in same})
         named = ", ".join(variants[:4]) + (f" and {len(variants) - 4} more" if len(variants) > 4 else "")
         found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))

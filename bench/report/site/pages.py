@@ -10,11 +10,10 @@ from markupsafe import Markup
 
 from ... import __version__
 from ...records.rows import Row
-from ..badge import badge_svg, document
+from ..badge import badge_of, badge_svg
 from ..coverage import FLAGS
-from .badge import badge_of
 from .data import data_of, kinds, label_of, script
-from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_verdicts
+from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_endings
 from .source import AGREE, Source, confirmations, framework_of, in_order, is_ours, slug
 
 HERE = Path(__file__).parent
@@ -57,12 +56,10 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         files[where] = page("machine.html.j2", where, kind=kind, **about)
     for name in names:
         own = [row for row in rows if framework_of(row) == name]
-        words, colour = badge_of(newest_verdicts(own))
+        badge = badge_of(newest_endings(own))
         where = f"framework/{slug(name)}.html"
-        files[where] = page(
-            "framework.html.j2", where, name=name, page=slug(name), own=is_ours(name), badge=words, **framework_page(name, own)
-        )
-        badge = document(words, colour)
+        about = {"name": name, "page": slug(name), "own": is_ours(name), "badge": badge["message"]}
+        files[where] = page("framework.html.j2", where, **about, **framework_page(name, own))
         files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = json.dumps(badge) + "\n", badge_svg(badge)
     neurons, lines = _coverage(rows, names)
     files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)

@@ -5,10 +5,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from support.sites import many_rows, of_version, source, three_by_three
-from support.synthetic import HOSTILE, blocks, record
+from support.sites import loading, many_rows, of_version, source, three_by_three
+from support.synthetic import HOSTILE, blocks, record, unmeasured
 
-from snnbench.report.site.badge import badge_of
 from snnbench.report.site.data import TOTAL
 from snnbench.report.site.frameworks import in_words
 from snnbench.report.site.pages import site_files
@@ -93,11 +92,33 @@ def test_a_badge_says_what_is_proved_and_no_rank(files):
         "schemaVersion": 1,
         "label": "snnbench",
         "message": "proved 2/2 neurons",
-        "color": "#00795a",
+        "color": "brightgreen",
     }
     assert "proved 2/2 neurons" in files["badge/snntorch.svg"]
-    assert badge_of({"soft": "proved", "hard": "rejected"}) == ("proved 1/2 neurons", "#b04a00")
-    assert badge_of({}) == ("nothing tried", "#b04a00")
+
+
+def test_who_was_never_tried_is_not_said_to_fail():
+    """Not installed is no refusal, and neither is red; the reasons stand on the page."""
+    records = [*blocks("torch", neurons=97), unmeasured("sinabs-exodus", "env_error", neurons=97)]
+    records += [unmeasured("bindsnet", "unsupported", neurons=97), unmeasured("sinabs", "crash", neurons=97)]
+    versionless = {"sinabs-exodus", "bindsnet"}
+    records = [of_version([one], None)[0] if one.adapter["name"] in versionless else one for one in records]
+    files = site_files([source([*records, *blocks("tonic", **loading())])])
+    badges = {name: json.loads(files[f"badge/{name}.json"]) for name in ("sinabs-exodus", "bindsnet", "sinabs", "tonic")}
+    assert {name: (badge["message"], badge["color"]) for name, badge in badges.items()} == {
+        "sinabs-exodus": ("not tried", "lightgrey"),
+        "bindsnet": ("not offered", "lightgrey"),
+        "sinabs": ("proved 0/1 neurons", "red"),
+        "tonic": ("proved batches of data", "brightgreen"),
+    }
+    untried, refused = (words(files[f"framework/{name}.html"]) for name in ("sinabs-exodus", "bindsnet"))
+    assert "soft : not tried " in untried and "soft : not offered " in refused
+    assert "unknown version" not in untried + refused
+    assert "What was not tried, and why why sinabs-exodus is env_error sinabs-exodus: 1 case" in untried
+    assert "cannot do" not in untried and "not tried" not in refused
+    line = re.search(r"<tr>.*sinabs-exodus.*\n(.*)", files["coverage.html"])[1]
+    assert line == '<td class="muted" title="why sinabs-exodus is env_error">not tried</td><td></td></tr>'
+    assert in_words({"": "not tried", "1.0": "proved"}) == "proved in 1.0"
 
 
 def test_texts_of_others_stay_texts():
