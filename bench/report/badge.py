@@ -19,6 +19,8 @@ LETTER = 6.6
 DATA = "batches of data"
 """What stands for a neuron where a case delivers data."""
 PROVED = "proved"
+OTHER_EQUATIONS = ("current_decay", "learned_decay", "adaptation")
+"""Fields of a neuron that, where it has them, make it another one."""
 NEVER_TRIED = ("ok", "env_error", "pruned", "interrupted")
 """Statuses, without a proof, of a case of which nothing is known: not installed, left out, stopped, or asked for no proof."""
 
@@ -38,12 +40,24 @@ def verdict_of(endings: Collection[str]) -> str:
     return "not offered" if "unsupported" in endings else "not tried"
 
 
+def neuron_kind(neuron: Mapping[str, Any] | None) -> str:
+    """What counts as one neuron, from its fields: those that differ in numbers or the surrogate only are one. DATA of none.
+
+    >>> neuron_kind({"reset": "hard", "decay": 0.5}), neuron_kind({"reset": "soft", "adaptation": 0.1})
+    ('hard', 'soft, adaptation')
+    """
+    if neuron is None:
+        return DATA
+    return ", ".join([neuron.get("reset", "native"), *(name for name in OTHER_EQUATIONS if neuron.get(name) is not None)])
+
+
 def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """The document of a shields.io endpoint, from how the cases of each neuron ended. A neuron counts as proved if a case of it
-    is proved and none failed. Green if some are proved and none failed; red if a proof failed or a case broke; else grey.
+    is proved and none failed; what was not proved is not counted, because no framework owes a neuron that another one has. Green
+    if some are proved and none failed; red if a proof failed or a case broke; else grey.
 
     >>> badge_of({"soft": ["proved"], "hard": ["unsupported"], "none": ["env_error"]})["message"]
-    'proved 1/3 neurons'
+    'proved 1 neuron'
     """
     proved = [name for name, some in endings.items() if PROVED in some and not _failed(some)]
     failed = any(map(_failed, endings.values()))
@@ -53,7 +67,7 @@ def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
         return _document("not offered" if "not offered" in verdicts else "not tried", colour)
     if proved == [DATA] and not failed:
         return _document(f"proved {DATA}", colour)
-    return _document(f"proved {len(proved)}/{len(endings)} neurons", colour)
+    return _document(f"proved {len(proved) or 'no'} neuron{'s' * (len(proved) > 1)}", colour)
 
 
 def _failed(endings: Collection[str]) -> bool:
@@ -85,8 +99,8 @@ def endings_in(text: str, where: str) -> dict[str, list[str]]:
     """How the cases of each neuron ended, of the text that `snnbench check --json` printed. Raises ConfigError, which names
     `where` it comes from.
 
-    >>> endings_in('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here").values()
-    dict_values([['proved']])
+    >>> endings_in('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here")
+    {'soft': ['proved']}
     """
     try:
         checked = CHECKED.validate_json(text)
@@ -97,11 +111,8 @@ def endings_in(text: str, where: str) -> dict[str, list[str]]:
     if not checked:
         raise ConfigError(f"{where}: nothing was checked")
     endings: dict[str, list[str]] = {}
-    for number, one in enumerate(checked):
-        if one.case.neuron is None:
-            raise ConfigError(f"{where}: {number}.case has no neuron, and a badge counts the neurons that are proved")
-        name = repr(sorted(one.case.neuron.items()))
-        endings.setdefault(name, []).append(PROVED if one.status == "ok" else one.status)
+    for one in checked:
+        endings.setdefault(neuron_kind(one.case.neuron), []).append(PROVED if one.status == "ok" else one.status)
     return endings
 
 

@@ -33,7 +33,7 @@ SHOWN = {
     "site": (["site", "odd.bundle.jsonl", "--out", "site", "--json"], 0, '"folder"'),
     "init": (["init", "mine.toml"], 0, "mine.toml"),
     "env": (["env", "list"], 0, "lava-dl"),
-    "badge": (["badge", "checked.json", "--out", "badge.json"], 0, "proved 1/2 neurons: badge.json"),
+    "badge": (["badge", "checked.json", "--out", "badge.json"], 0, "proved 1 neuron: badge.json"),
     "data": (["data", "make", "shd", "--samples", "2"], 0, "data/SHD"),
 }
 

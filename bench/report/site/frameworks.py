@@ -7,12 +7,11 @@ from statistics import median
 from typing import Any
 
 from snnbench.adapters.base.case import PRECISIONS
-from snnbench.kernels.spec import NEURONS
 
 from ...experiment.values import NAMED_NEURONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, grouped
-from ..badge import DATA, NEVER_TRIED, PROVED, verdict_of
+from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
 from ..coverage import reason_of
 from .source import by_version, framework_of, kind_of_row, version_of
 
@@ -77,10 +76,10 @@ def in_words(verdicts: Mapping[str, str]) -> str:
 
 
 def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """By neuron with a name, how its cases ended with the newest version that was tried; `native` is another neuron in each
+    """By kind of neuron, how its cases ended with the newest version that was tried; `native` is another neuron in each
     framework."""
-    plain = [row for row in rows if neuron_of(row) in (*NEURONS, DATA)]
-    return {neuron: endings_of(list(by_versions(same).values())[-1]) for neuron, same in grouped(plain, neuron_of).items()}
+    kinds = grouped([row for row in rows if not row.case.native], lambda row: neuron_kind(row.first.case.get("neuron")))
+    return {kind: endings_of(list(by_versions(same).values())[-1]) for kind, same in kinds.items()}
 
 
 def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from support.sites import loading, many_rows, of_version, source, three_by_three
 from support.synthetic import HOSTILE, blocks, record, unmeasured
 
+from snnbench.kernels.spec import NEURONS
 from snnbench.report.site.data import TOTAL
 from snnbench.report.site.frameworks import in_words
 from snnbench.report.site.pages import site_files
@@ -91,10 +93,23 @@ def test_a_badge_says_what_is_proved_and_no_rank(files):
     assert json.loads(files["badge/snntorch.json"]) == {
         "schemaVersion": 1,
         "label": "snnbench",
-        "message": "proved 2/2 neurons",
+        "message": "proved 2 neurons",
         "color": "brightgreen",
     }
-    assert "proved 2/2 neurons" in files["badge/snntorch.svg"]
+    assert "proved 2 neurons" in files["badge/snntorch.svg"]
+
+
+def test_a_badge_does_not_count_the_neurons_of_others():
+    """`soft-undecayed` is Spyx's; what others do not have takes nothing from what they have."""
+    records = [*blocks("spyx", neurons=97), *blocks("spyx", neurons=97, neuron=NEURONS["soft-undecayed"])]
+    records += [*blocks("norse", neurons=97), unmeasured("norse", "unsupported", neurons=97, neuron=NEURONS["soft-undecayed"])]
+    records += blocks("norse", neurons=97, neuron=replace(NEURONS["soft"], decay=0.5))
+    files = site_files([source(records)])
+    badges = [json.loads(files[f"badge/{name}.json"]) for name in ("spyx", "norse")]
+    assert [(badge["message"], badge["color"]) for badge in badges] == [
+        ("proved 2 neurons", "brightgreen"),
+        ("proved 1 neuron", "brightgreen"),
+    ]
 
 
 def test_who_was_never_tried_is_not_said_to_fail():
@@ -108,7 +123,7 @@ def test_who_was_never_tried_is_not_said_to_fail():
     assert {name: (badge["message"], badge["color"]) for name, badge in badges.items()} == {
         "sinabs-exodus": ("not tried", "lightgrey"),
         "bindsnet": ("not offered", "lightgrey"),
-        "sinabs": ("proved 0/1 neurons", "red"),
+        "sinabs": ("proved no neuron", "red"),
         "tonic": ("proved batches of data", "brightgreen"),
     }
     untried, refused = (words(files[f"framework/{name}.html"]) for name in ("sinabs-exodus", "bindsnet"))
