@@ -1,22 +1,10 @@
 """What forgers do, each with the kind of fault that it is and the words by which it is named."""
 
 import json
-from collections.abc import Callable
 
-from .forgery import Forged, faster, names_of, renamed, slots
-
-FORGERIES: dict[str, tuple[str, str, Callable[[Forged], str | None]]] = {}
-"""Kind, words of the sentence, and what is done; by name."""
-
-
-def forgery(kind: str, words: str):
-    """Registers a function that changes a Forged and may return its text."""
-
-    def register(change):
-        FORGERIES[change.__name__] = (kind, words, change)
-        return change
-
-    return register
+from . import forged_times as forged_times
+from .forgery import FORGERIES as FORGERIES
+from .forgery import faster, forgery, names_of, renamed, slots
 
 
 @forgery("form", "keys in order")
@@ -155,83 +143,6 @@ def proved_at_a_smaller_size(forged):
 @forgery("unproved", "no proof")
 def times_without_a_proof(forged):
     del forged.timed("norse")["proof"]
-
-
-@forgery("statistics", "that of its")
-def a_median_is_lowered(forged):
-    slot = next(slot for slot in slots(forged.timed("norse")) if slot["calls"] <= 8)
-    slot["wall"] = slot["low"]
-
-
-@forgery("statistics", "not between its quartiles")
-def a_median_below_its_quartiles(forged):
-    slots(forged.timed("norse"))[0]["wall"] *= 0.5
-
-
-@forgery("statistics", "are above their slots' medians")
-def medians_lowered_where_calls_are_many(forged):
-    for record in forged.records:
-        for part in record.get("parts", {}).values():
-            for slot in part.get("timing", {}).get("slots", []):
-                if slot["calls"] > 8:
-                    for name in ("low", "wall", "high", "enqueue"):
-                        slot[name] = round(0.5 * slot[name], 9)
-
-
-@forgery("samples", "calls, and not")
-def the_slow_calls_are_left_out(forged):
-    slot = slots(forged.timed("norse"))[0]
-    slot["samples"] = sorted(slot["samples"])[:-2]
-
-
-@forgery("samples", "calls took exactly 0.005000000 s")
-def one_call_stands_for_all(forged):
-    for slot in slots(forged.timed("norse")):
-        slot["samples"] = [0.005] * len(slot["samples"])
-        slot |= {"low": 0.005, "wall": 0.005, "high": 0.005}
-
-
-@forgery("elapsed", "passed")
-def a_rival_is_made_slower(forged):
-    for block in range(3):
-        faster(forged.timed("snntorch", block), 10)
-
-
-@forgery("elapsed", "its process lived")
-def a_process_that_lived_too_short(forged):
-    forged.timed("norse")["duration_s"] = 0.01
-
-
-@forgery("overlap", "they are timed in turns")
-def timed_while_another_was(forged):
-    first = forged.timed("norse")
-    second = forged.timed("snntorch", neuron=first["case"]["neuron"])
-    slots(first)[0]["began"] = slots(second)[0]["began"] + 1e-4
-
-
-@forgery("overlap", "in front of it")
-def slots_in_another_order(forged):
-    record = slots(forged.timed("norse"))
-    record[0]["began"], record[1]["began"] = record[1]["began"], record[0]["began"]
-
-
-@forgery("floor", "implausible")
-def faster_than_the_hardware(forged):
-    for block in range(3):
-        faster(forged.timed("fused", block), 1e-3)
-
-
-@forgery("floor", "no machine is 50 times faster")
-def faster_with_a_floor_that_allows_it(forged):
-    for block in range(3):
-        record = forged.timed("fused", block)
-        faster(record, 1e-3)
-        record["parts"]["step"]["floor_s"] *= 1e-3
-
-
-@forgery("floor", "no floor_s")
-def faster_without_a_floor(forged):
-    del forged.timed("fused")["parts"]["step"]["floor_s"]
 
 
 @forgery("memory", "is more than peak_bytes")

@@ -14,6 +14,19 @@ from snnbench.records.bundle import SHARED, line, results_of
 from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
 
+FORGERIES: dict[str, tuple[str, str, Callable[["Forged"], str | None]]] = {}
+"""Kind of the fault, words of its sentence, and what is done; by name. `forgeries.py` and `forged_times.py` fill it."""
+
+
+def forgery(kind: str, words: str):
+    """Registers a function that changes a Forged and may return its text."""
+
+    def register(change):
+        FORGERIES[change.__name__] = (kind, words, change)
+        return change
+
+    return register
+
 
 class Forged:
     """The lines of a bundle as values, each record whole; `text` writes it with counts and hashes that are right again."""

@@ -21,6 +21,7 @@ KINDS = {
     "statistics": "a median or a quartile is not that of the calls that it is said to summarise",
     "samples": "calls are missing, or so many are alike that no clock measured them",
     "elapsed": "calls took longer than the time that passed for all of them",
+    "unfilled": "calls fill so little of their slots, by the harness's clock, that they took longer than is told",
     "overlap": "two slots were timed at once, or one before the one that came before it",
     "floor": "a time is below the hardware's least and was not refused, or that least was lowered or left out",
     "memory": "a call used more memory beyond its arguments than at its peak",

@@ -16,6 +16,7 @@ from ..quality import FEWEST_BLOCKS
 from ..record import Record
 from .beside import unlike
 from .fault import Fault
+from .filling import unfilled
 from .form import NoBundle, read_bundle
 from .identities import identities
 from .proofs import proofs
@@ -70,6 +71,7 @@ def _verdict(path: Path, now: datetime) -> Verdict:
         for check in (identities(record, where), proofs(record, where), times(record, where, now)):
             faults += _as_far_as_it_goes(check, record, where)
     faults += started_together(bundle.records)
+    faults += unfilled(bundle.records)
     faults += whole(bundle)
     return Verdict(path, bundle, [Fault(one.kind, clean(one.where), clean(one.text)) for one in faults], list(_remarks(bundle)))
 
