@@ -1,6 +1,6 @@
 """A bundle: the results of one folder as one text file for others, the same bytes from the same records everywhere.
 
-Every line is a JSON object with its keys in order. The first says whose it is and holds the hash of all that follows; the second
+Every line is a JSON object with its keys in order. The first says whose it is and has the hash of all else; the second
 has the experiment and the plan; the third what many records have in common, by hashes; then come results as they are published,
 and records, both in the order of their case ids.
 """
@@ -8,7 +8,7 @@ and records, both in the order of their case ids.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def bundle_of(folder: ResultFolder, by: str = "", note: str = "") -> tuple[Bundl
 def header_of(bundle: Bundle) -> dict[str, Any]:
     """The first line: what the others say, in short."""
     machines = {machine_of(record): record.machine for record in bundle.records}
-    return {
+    header = {
         "snnbench_bundle": FORMAT,
         "snnbench": __version__,
         "licence": LICENCE,
@@ -90,8 +90,14 @@ def header_of(bundle: Bundle) -> dict[str, Any]:
         "machines": sorted({machine_kind(machine) for machine in machines.values()}),
         "statuses": dict(sorted(Counter(record.status for record in bundle.records).items())),
         "records": len(bundle.records),
-        "sha256": hashlib.sha256("".join(_body(bundle)).encode()).hexdigest(),
     }
+    return {**header, "sha256": hash_of(header, "".join(_body(bundle)))}
+
+
+def hash_of(header: Mapping[str, Any], body: str) -> str:
+    """SHA-256 of all that a bundle says: its first line, without the hash itself, and the lines that follow."""
+    first = line({name: value for name, value in header.items() if name != "sha256"})
+    return hashlib.sha256((first + body).encode(errors="replace")).hexdigest()
 
 
 def text_of(bundle: Bundle) -> str:

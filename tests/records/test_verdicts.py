@@ -7,6 +7,7 @@ from support.forgeries import FORGERIES
 from support.forgery import Forged, claim_anew, faster, names_of, written
 from support.paths import ROOT
 
+from snnbench import __version__
 from snnbench.records.bundle import bundle_of, text_of
 from snnbench.records.store import ResultFolder
 from snnbench.records.verdicts.fault import KINDS
@@ -91,6 +92,13 @@ def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, 
         "rockpool soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu is 4.9 times as fast beside the others as in "
     )
     assert not any("beside the others" in remark for remark in theirs.remarks)
+
+
+def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):
+    forged.header["snnbench"] = "0.0.9"
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.faults == []
+    assert f"the bundle was written by snnbench 0.0.9, and this is {__version__}" in verdict.remarks
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])

@@ -27,9 +27,14 @@ def too_many_records(forged):
     forged.records += [forged.refused()] * (5001 - len(forged.records))
 
 
-@forgery("content", "its hash is another")
+@forgery("content", "is not what was bundled")
 def a_line_edited_in_place(forged):
     return forged.text().replace('"exit_code":0', '"exit_code":1', 1)
+
+
+@forgery("content", "is not what was bundled")
+def somebody_else_measured_it(forged):
+    return forged.text().replace('"by":"neuro"', '"by":"mallory"', 1)
 
 
 @forgery("counts", "records 61")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.adapters.base.case import Case, full_name
-from snnbench.records.bundle import SHARED, line, results_of
+from snnbench.records.bundle import SHARED, hash_of, line, results_of
 from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
 
@@ -68,10 +68,8 @@ class Forged:
         change(lines)
         statuses = dict(sorted(Counter(record["status"] for record in self.records).items()))
         body = "".join(lines)
-        counted = {"records": len(self.records), "statuses": statuses, "sha256": hashlib.sha256(body.encode()).hexdigest()}
-        return (
-            line({**counted, **{name: value for name, value in self.header.items() if name not in counted}, **self.said}) + body
-        )
+        header = {**self.header, "records": len(self.records), "statuses": statuses, **self.said}
+        return line({**header, "sha256": hash_of(header, body)}) + body
 
     said: dict[str, Any] = {}
     """What the first line says all the same."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 KINDS = {
     "form": "the file is no bundle, or a line is not spelled as snnbench spells it",
     "size": "it is larger, or has more records, than a bundle may",
-    "content": "its lines are not those whose hash the first line has",
+    "content": "its lines, the first one among them, are not those whose hash the first line has",
     "counts": "the first line counts other records, statuses or machines than there are",
     "schema": "a field of a record is unknown, missing or of the wrong kind",
     "private": "a text has a path or an address in it, or a field that stays at home",

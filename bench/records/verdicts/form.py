@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from ...machine.facts import machine_kind
 from ...mistakes import hexadecimal, shown
 from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, understood
-from ..bundle import FORMAT, LICENCE, MOST_BYTES, MOST_RECORDS, SHARED, Bundle, line, record_values
+from ..bundle import FORMAT, LICENCE, MOST_BYTES, MOST_RECORDS, SHARED, Bundle, hash_of, line, record_values
 from ..record import RECORD, Record
 from ..rows import machine_of
 from ..scrub import EXPERIMENT, placeless, scrubbed
@@ -70,8 +70,8 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     bundle, faults = Bundle(header), list[Fault]()
     if len(text) > MOST_BYTES:
         faults.append(Fault("size", "", f"{len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are allowed"))
-    if hashlib.sha256(body.encode(errors="replace")).hexdigest() != header["sha256"]:
-        faults.append(Fault("content", "", "what follows the first line is not what was bundled: its hash is another"))
+    if hash_of(header, body) != header["sha256"]:
+        faults.append(Fault("content", "", "it is not what was bundled: the hash of its lines is not the one in the first line"))
     shared: dict[str, Any] = {name: {} for name in SHARED}
     for number, written in enumerate(body.splitlines(), start=2):
         try:

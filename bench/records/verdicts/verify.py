@@ -102,6 +102,8 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     if others := Counter(record.snnbench for record in records if record.snnbench != __version__):
         named = ", ".join(f"{count} of {version}" for version, count in sorted(others.items()))
         yield f"records of other versions of snnbench, whose stages and limits are not known to {__version__}: {named}"
+    if (version := bundle.header["snnbench"]) != __version__:
+        yield f"the bundle was written by snnbench {version}, and this is {__version__}"
     first = [record for record in records if not record.block and record.timing("step")]
     if few := [record for record in first if record.measure["blocks"] < FEWEST_BLOCKS]:
         yield f"{len(few)} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: no rank of them is decided finely"
