@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from ..mistakes import ConfigError
 from ..records.bundle import bundle_files
-from ..records.verdicts.fault import Fault
+from ..records.verdicts.fault import Fault, folded
 from ..records.verdicts.form import NoBundle
 from ..records.verdicts.verify import Verdict
 from ..records.verdicts.verify import verify as verdicts_of
@@ -48,14 +48,14 @@ def checked(bundles: list[Path]) -> list[Verdict]:
 
 
 def shortened(faults: list[Fault]) -> list[str]:
-    """The first faults of each kind in words, and how many more there are."""
-    kinds: dict[str, list[Fault]] = {}
-    for fault in faults:
-        kinds.setdefault(fault.kind, []).append(fault)
+    """The first faults of each kind in words, how many follow from each, and how many more there are."""
+    kinds: dict[str, list[str]] = {}
+    for fault, following in folded(faults):
+        kinds.setdefault(fault.kind, []).append(f"{fault}{f' (and {following} that follow from it)' if following else ''}")
     told = []
     for kind, same in kinds.items():
         more = len(same) - MOST_SHOWN
-        told += [*map(str, same[:MOST_SHOWN]), *([f"{kind}: and {more} more"] if more > 0 else [])]
+        told += [*same[:MOST_SHOWN], *([f"{kind}: and {more} more"] if more > 0 else [])]
     return told
 
 

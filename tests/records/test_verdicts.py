@@ -8,9 +8,10 @@ from support.forgery import Forged, claim_anew, faster, names_of, written
 from support.paths import ROOT
 
 from snnbench import __version__
+from snnbench.cli.verify import shortened
 from snnbench.records.bundle import bundle_of, text_of
 from snnbench.records.store import ResultFolder
-from snnbench.records.verdicts.fault import KINDS
+from snnbench.records.verdicts.fault import KINDS, folded
 from snnbench.records.verdicts.form import NoBundle
 from snnbench.records.verdicts.verify import verify
 
@@ -92,6 +93,49 @@ def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, 
         "rockpool soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu is 4.9 times as fast beside the others as in "
     )
     assert not any("beside the others" in remark for remark in theirs.remarks)
+
+
+def _other_processor(forged):
+    for record in forged.records:
+        record["machine"]["cpu"] = "AMD EPYC 9965"
+
+
+def _other_machine(forged):
+    for record in forged.records:
+        record["machine"]["hash"] = "0" * 12
+
+
+def _other_version(forged):
+    for record in forged.records:
+        if record["adapter"]["name"] == "norse":
+            record["adapter"]["version"] = "9.9.9"
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "count"),
+    [
+        (_other_processor, "it was not measured on the machine that stands there (AMD EPYC 9965)", 61),
+        (_other_machine, "machine.hash = '000000000000'", 120),
+        (_other_version, "norse 9.9.9: is not among its packages", 12),
+    ],
+)
+def test_what_follows_from_one_change_is_one_line_with_it(forged, tmp_path, change, words, count):
+    change(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert len(verdict.faults) == count
+    ((first, following),) = folded(verdict.faults)
+    assert words in first.text
+    assert following == count - 1
+    assert shortened(verdict.faults) == [f"{first} (and {count - 1} that follow from it)"]
+
+
+def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp_path):
+    """Of a file edited by hand the hash of the entry is wrong too, in each record."""
+    cpu = Forged(quickstart).records[0]["machine"]["cpu"]
+    (verdict,) = verify([written(tmp_path, quickstart.replace(f'"cpu":"{cpu}"', '"cpu":"AMD EPYC 9965"'))], NOW)
+    first, second = shortened(verdict.faults)
+    assert first.startswith("machine: ") and first.endswith("(and 120 that follow from it)")
+    assert second == "content: it is not what was bundled: the hash of its lines is not the one in the first line"
 
 
 def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):

@@ -1,6 +1,8 @@
-"""A fault of a bundle, and all the kinds of it."""
+"""A fault of a bundle, all the kinds of it, and which faults follow from one."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 KINDS = {
     "form": "the file is no bundle, or a line is not spelled as snnbench spells it",
@@ -37,13 +39,41 @@ KINDS = {
 """Each with what it means; docs/community.md has the list."""
 
 
+PLAIN = ("machine", "version")
+"""Kinds whose sentences name what was changed, and not what no longer fits it."""
+
+
 @dataclass(frozen=True)
 class Fault:
-    """`kind` is one of KINDS, `where` the case or the line that it is about, `text` what is wrong and what would be right."""
+    """`kind` is one of KINDS, `where` the case or the line that it is about, `text` what is wrong and what would be right.
+    Faults of one `cause`, such as a machine that records share, follow from it; empty: from nothing else."""
 
     kind: str
     where: str
     text: str
+    cause: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.where}: {self.text}" if self.where else f"{self.kind}: {self.text}"
+
+
+MACHINES = "machine"
+"""Cause of what is said of the machines of all records."""
+
+
+def cause_of(name: str, values: Mapping[str, Any]) -> str:
+    """What faults about something that records share have in common, by the field's name and its values."""
+    known = {"machine": ("hash",), "adapter": ("name", "version"), "environment": ("hash",), "measure": ()}[name]
+    return " ".join([name, *(str(values.get(key)) for key in known)])
+
+
+def folded(faults: Sequence[Fault]) -> list[tuple[Fault, int]]:
+    """Faults, each with how many follow from it: of one cause the plainest stands for all. Those with most come first."""
+    caused: dict[str, list[Fault]] = {}
+    for number, fault in enumerate(faults):
+        caused.setdefault(fault.cause or f"{number}", []).append(fault)
+    known = [cause for cause in caused if cause.startswith(f"{MACHINES} ")]
+    if MACHINES in caused and known:
+        caused[known[0]] += caused.pop(MACHINES)
+    told = [(min(same, key=lambda fault: fault.kind not in PLAIN), len(same) - 1) for same in caused.values()]
+    return sorted(told, key=lambda one: -one[1])

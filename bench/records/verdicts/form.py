@@ -16,7 +16,7 @@ from ..bundle import FORMAT, LICENCE, MOST_BYTES, MOST_RECORDS, SHARED, Bundle, 
 from ..record import RECORD, Record
 from ..rows import machine_of
 from ..scrub import EXPERIMENT, placeless, scrubbed
-from .fault import Fault
+from .fault import MACHINES, Fault, cause_of
 
 Short = Annotated[str, Field(strict=True, max_length=200)]
 
@@ -126,8 +126,9 @@ def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: d
         known = shared[name] if isinstance(shared[name], dict) else {}
         if not isinstance(key, str) or not isinstance(known.get(key), dict):
             raise ValueError(f"{name} = {shown(key)}: the line of what is shared has no such entry")
-        if hashlib.sha256(line(known[key]).encode()).hexdigest()[:12] != key:
-            yield Fault("content", where, f"{name} {key}: what is shared under this hash has another")
+        if (own := hashlib.sha256(line(known[key]).encode()).hexdigest()[:12]) != key:
+            text = f"its {name} was changed: the entry {key} of what records share has the hash {own}"
+            yield Fault("content", where, text, cause_of(name, known[key]))
         values[name] = known[key]
     try:
         record = understood(RECORD, values)
@@ -164,7 +165,8 @@ def _counts(bundle: Bundle) -> Iterator[Fault]:
         ("machines", header["machines"], kinds),
     ):
         if given != right:
-            yield Fault("counts", "", f"the first line says {name} {shown(given)}, and there are {shown(right)}")
+            text = f"the first line says {name} {shown(given)}, and there are {shown(right)}"
+            yield Fault("counts", "", text, MACHINES if name == "machines" else "")
     if header["licence"] != LICENCE:
         yield Fault("form", "line 1", f"licence must be {LICENCE}")
 

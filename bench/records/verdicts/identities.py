@@ -13,7 +13,7 @@ from ... import __version__
 from ...mistakes import shown
 from ..identity import done_key
 from ..record import Record
-from .fault import Fault
+from .fault import Fault, cause_of
 
 HASHED = ("cpu", "cores", "threads", "usable_threads", "memory_bytes", "system", "gpus")
 """Facts of a machine in its hash; see `machine/facts.py`."""
@@ -22,18 +22,20 @@ PYTHON = re.compile(r"^(CPython|PyPy|GraalVM) 3\.\d+\.\d+\S*$")
 
 def identities(record: Record, where: str) -> Iterator[Fault]:
     """What is wrong with a record's key, its machine and its versions."""
+    others = [*_machine(record, where), *_versions(record, where)]
     right = done_key(record.measure, record.adapter, record.environment, record.machine)
     if record.done_key != right:
-        yield Fault("done key", where, f"done_key = {record.done_key!r}: that of its own versions, files and settings is {right}")
-    yield from _machine(record, where)
-    yield from _versions(record, where)
+        text = f"done_key = {record.done_key!r}: that of its own versions, files and settings is {right}"
+        yield Fault("done key", where, text, next((fault.cause for fault in others if fault.cause), f"key {right}"))
+    yield from others
 
 
 def _machine(record: Record, where: str) -> Iterator[Fault]:
     machine = record.machine
     facts = {name: machine.get(name) for name in HASHED}
     if machine["hash"] != (own := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]):
-        yield Fault("machine", where, f"machine.hash = {machine['hash']!r}: that of its CPU, memory and GPUs is {own}")
+        text = f"it was not measured on the machine that stands there ({machine['cpu']}): machine.hash = {machine['hash']!r}, and"
+        yield Fault("machine", where, f"{text} that of this CPU, memory and GPUs is {own}", cause_of("machine", machine))
     if record.case["device"] != "cpu" and not machine["gpus"] and record.status == "ok":
         yield Fault("machine", where, f"it ran on {record.case['device']}, and its machine has no GPU")
     if record.measure["threads"] > machine["usable_threads"] and record.status == "ok":
@@ -45,10 +47,12 @@ def _versions(record: Record, where: str) -> Iterator[Fault]:
     ours = record.adapter["reference"] in OWN.values()
     if closure and version and ours and version not in {*closure.values(), record.snnbench}:
         packages = ", ".join(f"{name} {known}" for name, known in list(closure.items())[:5])
-        yield Fault("version", where, f"{record.adapter['name']} {version}: is not among its packages, {packages} …")
+        text = f"{record.adapter['name']} {version}: is not among its packages, {packages} …"
+        yield Fault("version", where, text, cause_of("adapter", record.adapter))
     try:
         if Version(record.snnbench) > Version(__version__):
-            yield Fault("version", where, f"it is of snnbench {record.snnbench}, and this is {__version__}: verify with that")
+            text = f"it is of snnbench {record.snnbench}, and this is {__version__}: verify with that"
+            yield Fault("version", where, text, f"snnbench {record.snnbench}")
     except InvalidVersion:
         yield Fault("version", where, f"snnbench = {shown(record.snnbench)}: is no version")
     if not PYTHON.match(record.environment["python"]):

@@ -73,7 +73,8 @@ def _verdict(path: Path, now: datetime) -> Verdict:
     faults += started_together(bundle.records)
     faults += unfilled(bundle.records)
     faults += whole(bundle)
-    return Verdict(path, bundle, [Fault(one.kind, clean(one.where), clean(one.text)) for one in faults], list(_remarks(bundle)))
+    told = [Fault(one.kind, clean(one.where), clean(one.text), clean(one.cause)) for one in faults]
+    return Verdict(path, bundle, told, list(_remarks(bundle)))
 
 
 def _as_far_as_it_goes(check: Iterator[Fault], record: Record, where: str) -> Iterator[Fault]:
