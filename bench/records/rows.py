@@ -8,7 +8,7 @@ from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
-from snnbench.adapters.base.case import PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
+from snnbench.adapters.base.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
@@ -80,6 +80,11 @@ class Row:
     def rankable(self) -> bool:
         """Sound, and the same network as others: a native neuron is another in every framework."""
         return self.sound and not self.case.native
+
+    @property
+    def delivers(self) -> bool:
+        """It delivers data and computes no network: its step is an epoch."""
+        return self.case.workload == DATA
 
     def phase_status(self, phase: str) -> str | None:
         """The worst of all blocks; None if no block came to the phase."""

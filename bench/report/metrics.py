@@ -111,7 +111,9 @@ def _of_items(name: str, samples: Callable[[Row], float | None], unit: str, head
 
 
 def _samples_per_s(row: Row) -> float | None:
-    return row.case.batch / row.estimates["step"].seconds if "step" in row.estimates else None
+    """A step trains on one batch; where data is delivered it is an epoch of several."""
+    batches = row.first.facts.get("batches") if row.delivers else 1
+    return batches * row.case.batch / row.estimates["step"].seconds if batches and "step" in row.estimates else None
 
 
 def _epoch_s(row: Row) -> float | None:

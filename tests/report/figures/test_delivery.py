@@ -74,3 +74,10 @@ def test_a_cache_pays_off_when_it_has_saved_its_build(table):
 def test_without_deliveries_there_is_nothing_to_show(examples):
     for name in ("epoch-stages", "kept", "break-even"):
         assert not figure(examples, name).panels and figure(examples, name).missing == "No case delivers data."
+
+
+def test_samples_are_counted_over_the_whole_epoch(table):
+    for entry in table.entries:
+        delivered = 3 * entry.row.case.batch
+        assert entry.values["samples_per_s"] == pytest.approx(delivered / entry.values["step_s"])
+        assert entry.values["samples_per_s"] == pytest.approx(entry.row.case.batch * entry.values["batches_per_s"])
