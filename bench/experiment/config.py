@@ -267,11 +267,13 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
 
 
 def meaningless(grid: Grid) -> list[str]:
-    """The axes whose values come to nothing for every workload of the grid."""
-    ignored = [
-        name for name in Grid.model_fields if all(WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload)
-    ]
-    return [*dict.fromkeys([*ignored, *(["parallel"] if set(grid.ranks) == {1} else [])])]
+    """The axes whose values come to nothing for every workload of the grid, each once."""
+
+    def ignored(name: str) -> bool:
+        alone = name == "parallel" and set(grid.ranks) == {1}
+        return alone or all(WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload)
+
+    return [name for name in Grid.model_fields if ignored(name)]
 
 
 def listed(value: Any) -> list[Any]:

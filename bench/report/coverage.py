@@ -93,9 +93,9 @@ UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
     "few_blocks": ("few blocks", "fewer than 3 blocks: how much blocks differ is hardly known"),
-    "disturbed": ("disturbed", "more than 20 % of the slots of the step were disturbed; they do not count"),
+    "disturbed": ("disturbed", "more than 20 % of the timed slots were disturbed; they do not count"),
     "preempted": ("preempted", "for more than 5 % of the time somebody else had the core"),
-    "drift": ("drift", "the step time changed by more than 5 % within a block; what was timed beside it shares that"),
+    "drift": ("drift", "the time changed by more than 5 % within a block; what was timed beside it shares that"),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
     "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
     "unsteady": ("unsteady machine", "a task that is always the same changed its time by more than 8 % meanwhile"),

@@ -1,6 +1,8 @@
 """All cases of a report with everything that is computed of them, once, for whoever writes a part of it."""
 
+import re
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -15,6 +17,7 @@ from .coverage import Conditions
 from .metric import Entry, Metric
 from .metrics import METRICS
 
+STEP = re.compile(r"\bstep\b")
 MOST_TOGETHER = 100
 """Cases, about: so many processes are alive at once."""
 
@@ -32,12 +35,24 @@ class Table:
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
         """Of results.csv, in its order."""
+        self.step = "epoch" if rows and all(row.delivers for row in rows) else "step"
+        """What a reader calls the phase `step`: a case that delivers data has epochs."""
         self._contrasts: dict[tuple[Any, ...], Array] = {}
 
     def shown_in(self, *views: str) -> list[Metric]:
         """The metrics that stand in one of `views`, from left to right."""
         shown = [metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())]
-        return sorted(shown, key=attrgetter("place"))
+        return [self._in_words(metric) for metric in sorted(shown, key=attrgetter("place"))]
+
+    def _in_words(self, metric: Metric) -> Metric:
+        """With the reader's word for a step in its heading and its hint."""
+        if self.step == "step":
+            return metric
+        return replace(metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint))
+
+    def phase(self, name: str) -> str:
+        """What a reader calls a phase."""
+        return self.step if name == "step" else name
 
     def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
         """Cases that are ranked together, each group with its conditions in words, and why their ranks are undecided, if so."""
@@ -88,5 +103,6 @@ class Table:
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
         """What tells these conditions from those of other groups, and the phase, between two texts."""
-        parts = [where[axis] for axis in (*self.conditions.varying_axes, "phase") if axis in where]
+        parts = [where[axis] for axis in self.conditions.varying_axes if axis in where]
+        parts += [self.phase(where["phase"])] if "phase" in where else []
         return " · ".join(filter(None, (before, *parts, behind)))

@@ -112,7 +112,7 @@ def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
     assert "<pre>snnbench run --config quickstart.toml</pre>" in page
 
 
-@pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory"])
+@pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory", "data"])
 def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
     contents = result_set(ResultFolder(ROOT / "results" / name), [])
     assert contents.config and not contents.strange

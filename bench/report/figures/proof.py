@@ -17,6 +17,7 @@ TEXT = (
 )
 MEASURES = {"grad_error": "gradient error", "spike_mismatch": "spikes that differ", "firing_rate": "firing rate"}
 SIZES = ("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads")
+OF_DATA = "What was proved has no errors to draw: delivered frames and labels equal tonic's, element by element, or they do not."
 LEAST_SPAN = 100
 """A logarithmic axis of less is mostly noise blown up."""
 
@@ -28,7 +29,14 @@ def proof(table: Table) -> Figure:
             known = [entry for entry in group if entry.values[column] is not None]
             if known:
                 panels.append(_panel(table, where, column, words, known))
-    return Figure("proof", "Proof", TEXT, _spec(), panels, "No proof was tried.")
+    return Figure("proof", "Proof", TEXT, _spec(), panels, _missing(table))
+
+
+def _missing(table: Table) -> str:
+    proved = [entry.row for entry in table.entries if entry.row.first.proof]
+    if not proved:
+        return "No proof was tried."
+    return OF_DATA if all(row.delivers for row in proved) else "No proof came as far as its own size."
 
 
 def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:

@@ -94,6 +94,10 @@ def html_text(
         rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
         provenance=provenance(rows, conditions),
         workloads=_workloads(table),
+        networks=not rows or any(not row.delivers for row in rows),
+        deliveries=any(row.delivers for row in rows),
+        unasked=_unasked(table),
+        step=table.step,
     )
 
 
@@ -101,6 +105,19 @@ def _scalings(table: Table) -> list[dict[str, Any]]:
     """The tables of how ranks scale."""
     tables = by_title(table).items()
     return [{"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]} for title, found in tables]
+
+
+ASKED = {
+    "step_energy_j": "the energy of a step",
+    "accuracy": "the loss and the accuracy of real training steps on a synthetic task",
+    "ranks": "several ranks, each on a device of its own",
+    "batches": "the delivery of recordings as batches",
+}
+"""What a run measures only where it is asked to, each by a column of results.csv."""
+
+
+def _unasked(table: Table) -> list[str]:
+    return [text for name, text in ASKED.items() if all(entry.values[name] is None for entry in table.entries)]
 
 
 def _workloads(table: Table) -> dict[str, str]:
@@ -114,14 +131,18 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _filters(table: Table) -> list[tuple[str, str, list[str]]]:
-    """(axis, how it is headed, its values in words) of every condition that varies, and the phase."""
+def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """(axis, how it is headed, its values, each with what a reader calls it) of every condition that varies, and the phase."""
     filters = [
-        (axis, axis_of(axis).head, list(dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)))
+        (
+            axis,
+            axis_of(axis).head,
+            [(text, text) for text in dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)],
+        )
         for axis in table.conditions.varying_axes
     ]
     timed = [phase for phase in STEP_FIRST if any(entry.shows(phase) for entry in table.entries)]
-    return [*filters, ("phase", "time of", timed)] if timed else filters
+    return [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])] if timed else filters
 
 
 def packed(text: str) -> Markup:

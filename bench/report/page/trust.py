@@ -53,11 +53,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     def say(kind: str, text: str, items: Iterable[str] = (), brief: str = "") -> None:
         sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
-    proof = (
-        "Every ranked row was first proved to compute the same network as the float64 oracle: decisions and gradients agree "
-        "within the limits of its precision."
-    )
-    text = f"{len(ranked)} of {_count(len(rows), 'case')} ranked. {proof if ranked else ''}".strip()
+    text = " ".join([f"{len(ranked)} of {_count(len(rows), 'case')} ranked.", *_proofs(ranked)])
     say("good" if ranked else "doubt", text, brief="nothing is ranked")
     if natives := [row for row in rows if row.sound and row.case.native]:
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
@@ -81,7 +77,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
     if ranked and not flags:
         say("good", "No ranked row is flagged as unstable.")
-    for sentence in _blocks(ranked_entries, names):
+    for sentence in _blocks(ranked_entries, table.step, names):
         say(*sentence)
     clocks = sorted({entry.values["device_clock"] or "" for entry in ranked_entries} - {""})
     if clocks:
@@ -101,6 +97,20 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     return sentences
 
 
+def _proofs(ranked: Sequence[Row]) -> list[str]:
+    """What was proved of the ranked rows: of networks something else than of deliveries."""
+    said = []
+    if any(not row.delivers for row in ranked):
+        said.append(
+            "Every ranked row was first proved to compute the same network as the float64 oracle: decisions and gradients agree "
+            "within the limits of its precision."
+        )
+    if any(row.delivers for row in ranked):
+        who = "delivery of data" if said else "row"
+        said.append(f"Every ranked {who} was first proved: its frames and labels equal tonic's, element by element.")
+    return said
+
+
 def caveats(table: Table, sentences: Sequence[dict[str, Any]]) -> str:
     """All reasons to doubt in one line."""
     ranked = sum(row.rankable for row in table.rows)
@@ -109,7 +119,7 @@ def caveats(table: Table, sentences: Sequence[dict[str, Any]]) -> str:
     return f"{ranked} of {_count(len(table.rows), 'case')} ranked, each proved first; {why}"
 
 
-def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:
+def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:
     """In how many blocks and passes the ranked rows were timed, how far apart, and how many of their slots were disturbed."""
     if not ranked:
         return
@@ -139,7 +149,7 @@ def _blocks(ranked: list[Entry], name: Callable[[Row], str]) -> Iterator[tuple[A
     slots = sum(entry.values["slots"] for entry in ranked)
     disturbed = sum(round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked)
     if disturbed:
-        text = f"{disturbed} of {_count(slots, 'slot')} of the step were disturbed, by other programs or a slowed device"
+        text = f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other programs or a slowed device"
         yield "note", f"{text}; they do not count."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
