@@ -8,11 +8,14 @@ from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
+import numpy as np
+
 from snnbench.adapters.base.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 
 from ..proof.stages import OWN_SIZE
 from ..status import worst
 from .identity import image_of, made_of
+from .pairing import levels
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Timing
@@ -114,6 +117,13 @@ class Row:
     def disturbed_share(self) -> float | None:
         """How many of the step's slots were disturbed; None if there are none."""
         return disturbed_share(self.records)
+
+    @cached_property
+    def unclean(self) -> str:
+        """Why its step time is one of disturbed slots, in short; empty if enough slots were clean."""
+        if self.disturbed_share is None or np.isfinite(levels([self.records], "step")).any():
+            return ""
+        return f"{'no clean slot' if self.disturbed_share == 1 else 'too few clean slots'}: shown from disturbed ones"
 
     def part_seconds(self, name: str) -> float | None:
         """How long a part of the first block took, the only cold one."""

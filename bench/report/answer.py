@@ -1,6 +1,6 @@
 """One comparison group in a few sentences: who is fastest, by how much, with what memory, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .. import units
 from ..records.rows import Row
@@ -13,11 +13,11 @@ def answer(rows: Sequence[Row]) -> list[str]:
     if not ranked:
         return ["No answer: nothing could be ranked; the table says why."]
     best, *others = ranked
-    level = [row for row in others if row.standing and row.standing.best == 1]
+    level = [row for row in others if is_level(row)]
     left = [row for row in others if row.first.beyond]
     later = [row for row in others if row not in level and row not in left]
     return [
-        _fastest(best, level),
+        fastest(best, level),
         *(f"{_name(row)} takes {_ratio(row)} times as long, with {_memory(row)}." for row in later),
         *_left(left),
         *_leanest(best, others),
@@ -29,14 +29,22 @@ def _name(row: Row) -> str:
     return row.case.framework_variant
 
 
-def _fastest(best: Row, level: Sequence[Row]) -> str:
+def is_level(row: Row) -> bool:
+    """Whether it is not shown to be slower than the best of its group."""
+    return row.standing is not None and row.standing.best == 1
+
+
+def fastest(best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None) -> str:
+    """Who is fastest, or that it is not decided between `best` and those that are `level` with it, of which `most` are named."""
     time = best.estimates["step"]
     between = f" ({units.seconds_between(time.low, time.high)})" if time.low is not None and time.high is not None else ""
-    figures = f"{units.seconds(time.seconds)} a step{between}, with {_memory(best)}"
+    word = "an epoch" if best.delivers else "a step"
+    figures = f"{units.seconds(time.seconds)} {word}{between}{'' if best.delivers else f', with {_memory(best)}'}"
     if not level:
-        return f"The fastest is {_name(best)}: {figures}."
-    rivals = ", ".join(f"{_name(row)} ({_ratio(row)} times as long)" for row in level)
-    return f"Not decided: {_name(best)} took {figures}, and is not shown to be faster than {rivals}."
+        return f"The fastest is {name(best)}: {figures}."
+    rivals = [f"{name(row)} ({_ratio(row)} times as long)" for row in level[:most]]
+    more = [f"{len(level) - len(rivals)} more"] if len(level) > len(rivals) else []
+    return f"Not decided: {name(best)} took {figures}, and is not shown to be faster than {', '.join([*rivals, *more])}."
 
 
 def _ratio(row: Row) -> str:

@@ -192,7 +192,7 @@ def remarks_on(row: Row) -> str:
         return ""
     share = row.disturbed_share or 0.0
     words = [FLAGS[flag][0] for flag in row.quality if flag != "disturbed"]
-    return ", ".join(words + [f"{share:.0%} disturbed"] * (share >= 0.01))
+    return ", ".join(words + ([row.unclean] if row.unclean else [f"{share:.0%} disturbed"] * (share >= 0.01)))
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:

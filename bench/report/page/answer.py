@@ -1,76 +1,85 @@
-"""The answer of a report in a few sentences: who is fastest at a step, how sure that is, and who is best of what others made."""
+"""The answer of a report in a few sentences: who is fastest, how sure that is, and who is best of what others made."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from ... import units
-from ...records.rows import grouped
+from ...records.rows import Row, grouped
+from ..answer import fastest, is_level
 from ..metric import Entry
 from ..table import Table
 
-NOTHING = "Nothing is ranked: no case was proved and timed at a step."
+NOTHING = "Nothing is ranked: no case was proved and timed."
 OURS = "fused"
 """The framework of this project's own kernels, whatever version stands behind its name."""
 MOST_NAMES = 4
+Group = list[Entry]
+"""Ranked cases of one comparison group, the fastest first."""
 
 
 def answer(table: Table) -> list[str]:
     """Sentences on the ranked steps, of each precision its own, the most important first.
 
-    With one group of cases: `fused (ours) is fastest at a step: 1.08 ms, 1.46 times (1.42–1.50) as fast as jax.`
+    With one group of cases: `The fastest is fused (ours): 1.08 ms a step (1.07–1.09), with 2 MiB of memory.`
     """
     groups = [ranked for _, group in table.comparison_groups() if (ranked := _ranked(group))]
     if not groups:
         return [NOTHING]
     sentences = []
-    by_precision = grouped(groups, lambda group: group[0].row.case.precision)
-    for precision, own in by_precision.items():
-        sentences += _of(own, f"{precision}: " if len(by_precision) > 1 else "")
+    kinds = grouped(groups, lambda group: (group[0].row.case.precision, group[0].row.delivers))
+    several = len({precision for precision, _ in kinds}) > 1
+    for (precision, delivers), own in kinds.items():
+        sentences += _of(own, "over an epoch" if delivers else "at a step", f"{precision}: " if several else "")
     return sentences
 
 
-def _ranked(group: Sequence[Entry]) -> list[Entry]:
-    """The fastest first."""
+def _ranked(group: Sequence[Entry]) -> Group:
     standing = [(entry.row.standing.place, entry) for entry in group if entry.row.standing]
     return [entry for _, entry in sorted(standing, key=lambda one: one[0])]
 
 
-def _of(groups: list[list[Entry]], before: str) -> list[str]:
+def _of(groups: list[Group], when: str, before: str) -> list[str]:
     if len(groups) == 1:
-        sentences = [before + _one(groups[0])]
-    else:
-        sentences = [f"{before}{_counted(groups, 'fastest at a step')}.{_margins(groups)}"]
-    others = [rest for group in groups if (rest := [entry for entry in group if not _ours(entry)])]
-    if others and any(_ours(group[0]) for group in groups) and len(groups) > 1:
-        sentences.append(f"{before}{_counted(others, 'fastest of the others')}.")
+        return [before + text for text in _one(groups[0], when)]
+    decided = [group for group in groups if _decided(group)]
+    sentences = [f"{before}{_counted(groups, decided, f'fastest {when}')}.{_margins(decided)}"]
+    if not decided and (level := Counter(_name(entry.row) for group in groups for entry in group if is_level(entry.row))):
+        named = ", ".join(f"{name} in {number}" for name, number in level.most_common(MOST_NAMES))
+        sentences.append(f"{before}Not shown to be slower than the first: {named}.")
+    others = [rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])]
+    if others and any(_ours(group[0].row) for group in decided):
+        clear = [group for group in others if _beats_all(group)]
+        sentences.append(f"{before}{_counted(others, clear, 'fastest of the others')}.")
     return sentences
 
 
-def _ours(entry: Entry) -> bool:
-    return entry.row.case.framework.partition(" ")[0] == OURS
+def _ours(row: Row) -> bool:
+    return row.case.framework.partition(" ")[0] == OURS
 
 
-def _name(entry: Entry) -> str:
-    return f"{entry.variant} (ours)" if _ours(entry) else entry.variant
+def _name(row: Row) -> str:
+    return f"{row.case.framework_variant} (ours)" if _ours(row) else row.case.framework_variant
 
 
-def _level(group: list[Entry]) -> list[Entry]:
-    """Who is not shown to be slower than the fastest, which is the first of them."""
-    return [entry for entry in group if entry.row.standing and (entry is group[0] or entry.row.standing.best == 1)]
+def _decided(group: Group) -> bool:
+    """Whether the first is shown to be faster than all others."""
+    return len(group) > 1 and not any(is_level(entry.row) for entry in group[1:])
 
 
-def _one(group: list[Entry]) -> str:
-    first, level = group[0], _level(group)
-    slower = [entry for entry in group if entry not in level]
-    time = units.seconds(first.values["step_s"])
-    weight = units.size(first.values["step_peak_memory_bytes"])
-    size = f" and {weight}" if weight else ""
+def _beats_all(group: Group) -> bool:
+    """The same of cases that are not a whole group."""
+    return len(group) > 1 and {entry.variant for entry in group[1:]} <= {*group[0].row.surely_slower}
+
+
+def _one(group: Group, when: str) -> list[str]:
+    first = group[0].row
     if len(group) == 1:
-        return f"{_name(first)} alone is ranked at a step: {time}{size}."
-    if len(level) > 1:
-        behind = f"; {_name(slower[0])} takes {_times(slower[0])} its time" if slower else ""
-        return f"{_listed([*map(_name, level)])} are level at a step: {time}{size} for {_name(first)}{behind}."
-    return f"{_name(first)} is fastest at a step: {time}{size}. {_name(slower[0])}, the next, takes {_times(slower[0])} its time."
+        return [f"{_name(first)} alone is ranked {when}: {units.seconds(group[0].values['step_s'])}."]
+    level = [entry.row for entry in group[1:] if is_level(entry.row)]
+    slower = [entry for entry in group[1:] if not is_level(entry.row)]
+    behind = f" {_name(slower[0].row)}, the next, takes {_times(slower[0])} its time." if slower else ""
+    note = first.standing.note if first.standing else ""
+    return [fastest(first, level, _name, MOST_NAMES) + behind + (f" Nothing is decided here ({note})." if note else "")]
 
 
 def _times(entry: Entry) -> str:
@@ -79,32 +88,29 @@ def _times(entry: Entry) -> str:
     return f"{ratio:.2f} times{interval}"
 
 
-def _counted(groups: list[list[Entry]], what: str) -> str:
-    """`fused (ours) is fastest in 5 of 6 conditions, jax in 1`."""
-    counts = Counter(_name(group[0]) for group in groups).most_common()
-    (name, count), *others = counts
-    total = len(groups)
+def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
+    """`fused (ours) is fastest in 5 of 8 conditions, jax in 1; in 1 it is not decided; in 1 nobody else is ranked`."""
+    total, alone = len(groups), sum(len(group) == 1 for group in groups)
+    undecided = total - len(decided) - alone
+    rest = [f"in {undecided} it is not decided{_notes(groups)}"] if undecided else []
+    rest += [f"in {alone} nobody else is ranked"] if alone else []
+    if not decided:
+        return "; ".join([f"Not decided who is {what} in any of {total} conditions{_notes(groups)}", *rest[bool(undecided) :]])
+    (name, count), *others = Counter(_name(group[0].row) for group in decided).most_common()
     first = f"{name} is {what} in {'all' if count == total else f'{count} of'} {total} conditions"
-    rest = [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
-    more = [f"{len(others) - MOST_NAMES} more in the others"] if len(others) > MOST_NAMES else []
-    return ", ".join([first, *rest, *more])
+    named = [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
+    left = sum(number for _, number in others[MOST_NAMES:])
+    named += [f"{len(others) - MOST_NAMES} more in {left}"] if left else []
+    return "; ".join([", ".join([first, *named]), *rest])
 
 
-def _margins(groups: list[list[Entry]]) -> str:
-    """How far the next is behind, where it surely is, and in how many conditions it is not."""
-    clear = [group[1].values["ratio"] for group in groups if len(group) > 1 and len(_level(group)) == 1]
-    tied = sum(len(_level(group)) > 1 for group in groups)
-    said = []
-    if clear:
-        span = f"{min(clear):.2f} to {max(clear):.2f}" if f"{min(clear):.2f}" != f"{max(clear):.2f}" else f"{min(clear):.2f}"
-        said.append(f"the next takes {span} times its time")
-    if tied:
-        said.append(f"in {tied} the first are level, not shown to differ")
-    text = "; ".join(said)
-    return f" {text[0].upper()}{text[1:]}." if text else ""
+def _notes(groups: list[Group]) -> str:
+    """Why groups are not decided, where that is known before any comparison."""
+    notes = dict.fromkeys(note for group in groups if (note := group[0].row.standing.note if group[0].row.standing else ""))
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _listed(names: list[str]) -> str:
-    if len(names) > MOST_NAMES:
-        names = [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
-    return " and ".join([", ".join(names[:-1]), names[-1]])
+def _margins(decided: list[Group]) -> str:
+    """How far the next is behind where the first is decided."""
+    ratios = sorted({f"{group[1].values['ratio']:.2f}" for group in decided}, key=float)
+    return f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times its time." if ratios else ""

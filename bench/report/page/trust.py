@@ -8,7 +8,7 @@ from typing import Any
 from ... import units
 from ...machine.facts import machine_label
 from ...records.quality import FEWEST_BLOCKS
-from ...records.rows import Row
+from ...records.rows import Row, grouped
 from ..coverage import FLAGS, KINDS, REFUSED
 from ..metric import Entry
 from ..table import Table
@@ -69,13 +69,17 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     flags: dict[str, list[Row]] = defaultdict(list)
     for entry in ranked_entries:
         for flag in entry.values["quality"].split():
-            flags[flag].append(entry.row)
+            if flag != "disturbed" or not entry.row.unclean:
+                flags[flag].append(entry.row)
     for flag, members in flags.items():
         word, meaning = FLAGS[flag]
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) > len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
-    if ranked and not flags:
+    for why, unclean in grouped((row for row in ranked if row.unclean), lambda row: row.unclean).items():
+        text = f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and decides no rank."
+        say("doubt", text, map(names, unclean), why.partition(":")[0])
+    if ranked and not flags and not any(row.unclean for row in ranked):
         say("good", "No ranked row is flagged as unstable.")
     for sentence in _blocks(ranked_entries, table.step, names):
         say(*sentence)
@@ -150,7 +154,8 @@ def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Itera
     disturbed = sum(round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked)
     if disturbed:
         text = f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other programs or a slowed device"
-        yield "note", f"{text}; they do not count."
+        counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""
+        yield "note", f"{text}; they do not count{counting}."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
         yield (

@@ -2,8 +2,9 @@
 
 import re
 
-from support.synthetic import blocks, record, table_of
+from support.synthetic import blocks, disturbed, record, table_of
 
+from snnbench.report.coverage import remarks_on
 from snnbench.report.page.answer import NOTHING, answer
 from snnbench.report.page.trust import caveats, trust
 
@@ -14,7 +15,9 @@ def measured(steps: dict[str, float], **fields) -> list:
 
 def test_one_group_is_told_with_time_memory_and_the_next():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
-    pattern = r"jax is fastest at a step: 2\.\d\d ms and \d.* [KM]iB\. norse, the next, takes 1\.[45]\d times \(1\.\d+–1.*"
+    pattern = (
+        r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the next, takes 1\.[45]\d times \(1.*"
+    )
     assert re.fullmatch(pattern, sentence), sentence
 
 
@@ -27,15 +30,51 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
 
 def test_a_tie_is_no_victory():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003})))
-    assert re.match(r"(jax and torch|torch and jax) are level at a step: ", sentence) and "; norse takes 1." in sentence
+    assert re.match(r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) \([\d.–() ]+ times", sentence)
+    assert "norse, the next, takes 1." in sentence
     both = [one for n in (97, 193) for one in measured({"jax": 0.002, "torch": 0.002004}, neurons=n)]
-    assert answer(table_of(both))[0].endswith("In 2 the first are level, not shown to differ.")
+    first, level = answer(table_of(both))
+    assert first == "Not decided who is fastest at a step in any of 2 conditions."
+    assert level == "Not shown to be slower than the first: jax in 2, torch in 2."
+
+
+def test_one_block_decides_nothing_however_far_the_medians_are_apart():
+    (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 2.0}, count=1)))
+    assert sentence.startswith("Not decided: jax took 2.") and "level" not in sentence
+    assert sentence.endswith("Nothing is decided here (one block: not ranked finely).")
+    assert re.search(r"torch \((9\d\d|1\d\d\d)\.\d\d times as long\)", sentence)
+
+
+def test_what_is_decided_is_counted_apart_from_what_is_not():
+    clear = measured({"spyx": 0.001, "torch": 0.002}, neurons=97)
+    level = [one for n in (193, 389) for one in measured({"spyx": 0.002004, "torch": 0.002}, neurons=n)]
+    (sentence,) = answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
+    counted = (
+        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else is ranked. The next takes "
+    )
+    assert sentence.startswith(counted)
+
+
+def test_the_first_of_the_others_is_named_only_where_it_is_decided():
+    steps = {"fused": 0.001, "jax": 0.002, "torch": 0.002004}
+    first, others = answer(table_of([one for n in (97, 193) for one in measured(steps, neurons=n)]))
+    assert first.startswith("fused (ours) is fastest at a step in all 2") and others == (
+        "Not decided who is fastest of the others in any of 2 conditions."
+    )
+
+
+def test_where_no_slot_was_clean_it_says_what_is_shown():
+    busy = table_of([one for name in ("jax", "torch") for one in disturbed(blocks(name), every=1)])
+    said = [sentence["text"] for sentence in trust(busy, [], [])]
+    assert any(text.startswith("2 ranked rows with no clean slot: shown from disturbed ones") for text in said)
+    assert not any("they do not count" in text and "but where" not in text for text in said)
+    assert all(remarks_on(row).endswith("no clean slot: shown from disturbed ones") for row in busy.rows)
 
 
 def test_precisions_are_told_apart_and_fp32_first():
     steps = {"bf16": {"jax": 0.001, "torch": 0.002}, "fp32": {"jax": 0.004, "torch": 0.002}}
     first, second = answer(table_of([one for name, group in steps.items() for one in measured(group, precision=name)]))
-    assert first.startswith("fp32: torch is fastest") and second.startswith("bf16: jax is fastest")
+    assert first.startswith("fp32: The fastest is torch") and second.startswith("bf16: The fastest is jax")
 
 
 def test_winners_that_change_are_counted():
