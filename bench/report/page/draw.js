@@ -3,6 +3,7 @@
 
 const ROW = 30; // height of a framework's line; as in figures/spec.py
 const NARROW = 430; // plots up to this width have short labels
+const PAPER = 700; // and its width where the page is printed
 const FEW = 6; // panels of a figure that are shown at first
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const more = new Set(); // figures of which all panels are shown
@@ -73,10 +74,10 @@ async function embedded(host, { figure, panel }, width, theme, besides = {}) {
   return (await vegaEmbed(host, spec, options)).view;
 }
 
-async function draw(target) {
+async function draw(target, paper = false) {
   seen.unobserve(target);
-  target.width = target.clientWidth;
-  const view = await embedded(target, target, target.width, dark.matches ? "dark" : "light");
+  target.width = paper ? Math.min(target.clientWidth, PAPER) : target.clientWidth;
+  const view = await embedded(target, target, target.width, dark.matches && !paper ? "dark" : "light");
   // To a screen reader it is one picture: its numbers are in the table.
   Object.assign(target, { role: "img", ariaLabel: `${target.figure.title}. ${target.panel.title}` });
   target.querySelector("svg").setAttribute("aria-hidden", "true");
@@ -130,7 +131,7 @@ function lay(section) {
   for (const target of host.querySelectorAll(".plot")) seen.observe(target);
   const button = section.querySelector(".more");
   button.hidden = panels.length <= limit;
-  button.textContent = `Show ${panels.length - limit} more`;
+  button.textContent = panels.length > limit ? `Show ${panels.length - limit} more` : "";
   button.onclick = () => {
     more.add(id);
     lay(section);
@@ -157,6 +158,12 @@ function ofOneCase(section, panels) {
 function layAll() {
   for (const section of document.querySelectorAll("[data-figure]")) lay(section);
 }
+
+/** All figures as on paper. A browser prints right behind the event; nothing here waits for more than what is in memory. */
+addEventListener("beforeprint", () => {
+  for (const target of document.querySelectorAll(".plot")) draw(target, true);
+});
+addEventListener("afterprint", layAll);
 
 listeners.push(layAll);
 dark.addEventListener("change", layAll);

@@ -15,7 +15,8 @@ async function unpacked(script) {
 }
 
 async function loaded(name) {
-  return JSON.parse(await unpacked(document.getElementById("packed-" + name)));
+  const script = document.getElementById("packed-" + name);
+  return JSON.parse(script.type === "application/json" ? script.textContent : await unpacked(script));
 }
 
 /** A column of results.csv for the case in line `row`; null if unknown. */

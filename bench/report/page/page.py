@@ -34,6 +34,10 @@ SEARCHED = ("status", "reason", "quality")
 MOST_ROWS, FIRST_ROWS, CHUNK = 1000, 100, 1000
 """A page of at most so many cases has all their lines in it; else it has the first ones, and the others so many to a piece."""
 
+MOST_PLAIN = 2_000_000
+"""Letters of data that stand in the page as they are. What is packed is unpacked a moment after the page has loaded: too late for
+a browser that prints a file without showing it."""
+
 
 def html_text(
     table: Table,
@@ -61,14 +65,19 @@ def html_text(
         shown, later = table.entries[:FIRST_ROWS], table.entries[FIRST_ROWS:]
     lines = templates.get_template("lines.html.j2")
     chunks = [later[at : at + CHUNK] for at in range(0, len(later), CHUNK)]
+    data = {
+        "cases": _json(_cases(table, len(shown))),
+        **{f"figure-{figure.id}": _json(_drawn(table, figure)) for figure in figures if figure.panels},
+    }
+    plain = sum(map(len, data.values())) <= MOST_PLAIN
     return templates.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
+        plain={name: Markup(text.replace("<", "\\u003c")) for name, text in data.items()} if plain else {},
         payload={
-            "cases": packed(_json(_cases(table, len(shown)))),
-            **{f"figure-{figure.id}": packed(_json(_drawn(table, figure))) for figure in figures if figure.panels},
+            **({} if plain else {name: packed(text) for name, text in data.items()}),
             **{
                 f"lines-{number}": packed(_json(lines.render(entries=chunk, columns=columns, kind_of=kind_of)))
                 for number, chunk in enumerate(chunks)
