@@ -77,8 +77,8 @@ MEANINGS = {
     "build_error": "the network cannot be built",
     "crash": "the process died",
     "error": "the framework raised an error",
-    "implausible": "refused: faster than the hardware allows",
-    "check_failed": "refused: not the same network as the oracle's",
+    "implausible": "refused: the time cannot be true, for the reason given with the case",
+    "check_failed": "refused: not the network of the oracle, or not the frames of the recordings",
 }
 KINDS = {
     **dict.fromkeys(STATUSES, "refused"),

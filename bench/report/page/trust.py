@@ -9,7 +9,7 @@ from ... import units
 from ...machine.facts import machine_label
 from ...records.quality import FEWEST_BLOCKS
 from ...records.rows import Row, grouped
-from ..coverage import FLAGS, KINDS, REFUSED
+from ..coverage import FLAGS, KINDS, REFUSED, reason_of
 from ..metric import Entry
 from ..table import Table
 
@@ -59,13 +59,15 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
         text = f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
         say("note", text, map(names, natives))
-    reasons = {"check_failed": "because the proof failed", "implausible": "as faster than the hardware allows"}
+    reasons = {"check_failed": "because the proof failed", "implausible": "because a time cannot be true"}
     for status in REFUSED:
         if refused := [row for row in rows if row.status == status]:
-            text = f"{_count(len(refused), 'case')} refused {reasons[status]} ({status})."
-            say("doubt", text, map(names, refused), f"{len(refused)} {status}")
+            same = {reason_of(row) for row in refused}
+            why = f"{reasons[status]} ({status}){f': {same.pop()}' if len(same) == 1 else ''}"
+            items = [f"{names(row)}: {reason_of(row)}" for row in refused]
+            say("doubt", f"{_count(len(refused), 'case')} refused {why}.", items, f"{len(refused)} {status}")
     if ranked and not any(row.status in REFUSED for row in rows):
-        say("good", "Nothing was refused: no proof failed, and no time is implausibly far below the hardware's floor.")
+        say("good", "Nothing was refused: no proof failed, and no time is one that cannot be true.")
     flags: dict[str, list[Row]] = defaultdict(list)
     for entry in ranked_entries:
         for flag in entry.values["quality"].split():

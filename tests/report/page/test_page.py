@@ -171,6 +171,16 @@ def test_what_may_not_be_ranked_has_no_rank_and_says_why():
     assert ["sinabs", "ok, not ranked"] in parsed.of("coverage")[0]
 
 
+def test_a_refused_time_is_refused_for_its_own_reason():
+    longer, faster = "calls that may be judged take longer", "below the floor"
+    refused = [record("norse", "implausible", longer), record("spyx", "implausible", faster)]
+    parsed = page([*blocks("torch"), *refused])
+    text = " ".join(parsed.text.split())
+    assert "2 cases refused because a time cannot be true (implausible)." in text and "faster than the hardware" not in text
+    assert f"norse: {longer}" in text and f"spyx: {faster}" in text
+    assert "refused: the time cannot be true, for the reason given with the case" in text
+
+
 def test_the_trust_box_says_what_the_data_say():
     noisy = blocks("jax", step=0.011)
     disturbed(noisy, every=3)
@@ -179,7 +189,7 @@ def test_the_trust_box_says_what_the_data_say():
     text = " ".join(page(records, unreadable=["x.json is not a record"]).text.split())
     for sentence in (
         "3 of 4 cases ranked.",
-        "1 case refused as faster than the hardware allows (implausible).",
+        "1 case refused because a time cannot be true (implausible): too fast.",
         "Disturbed (1 of 3 ranked rows)",
         "6 of 42 slots of the step were disturbed",
         "All rows of a group were alive at once",
