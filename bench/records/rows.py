@@ -45,6 +45,8 @@ class Row:
     """The framework variants of the same group that are surely slower."""
     floors: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
+    interrupted: bool = False
+    """Whether a later block was interrupted. Its record is not among these: the blocks that are complete count."""
 
     @cached_property
     def axes(self) -> dict[str, Any]:
@@ -147,7 +149,7 @@ class Row:
         parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
         lows, high = [part.low for part in parts if part.low], self.estimates["step"].high if "step" in self.estimates else None
         disagree = self.sound and high is not None and max(lows, default=0.0) > high
-        return flags(self.records) + ["phases_disagree"] * disagree
+        return flags(self.records) + ["phases_disagree"] * disagree + ["interrupted"] * self.interrupted
 
 
 def comparison_group(row: Row) -> Group:
@@ -172,13 +174,16 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 def rows_of(records: list[Record]) -> list[Row]:
     """One row per case, adapter, framework, packages, machine and set, machine by machine, ranked within its group; of several
-    measurements of that, the one that was to time most phases counts, and of those the newest."""
+    measurements of that, the one that was to time most phases counts, and of those the newest. Of a case whose later block was
+    interrupted the other blocks count."""
     rows = []
     for measured in grouped(records, _row_of).values():
         versions = grouped(measured, lambda record: record.done_key).values()
         counted = max(versions, key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
         counted.sort(key=lambda record: (record.block, record.started_at))
-        rows.append(Row(counted[0].typed_case, counted, machine=counted[0].machine["hash"]))
+        complete = [record for record in counted if record is counted[0] or record.status != "interrupted"]
+        interrupted = len(complete) < len(counted)
+        rows.append(Row(counted[0].typed_case, complete, machine=counted[0].machine["hash"], interrupted=interrupted))
     name_apart(rows)
     groups = list(grouped(rows, comparison_group).values())
     for group in groups:

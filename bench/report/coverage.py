@@ -103,6 +103,7 @@ FLAGS = {
         "phases disagree",
         "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
     ),
+    "interrupted": ("interrupted", "a later block was interrupted and does not count; the same command goes on with it"),
 }
 """A short and a long text for each flag of `Row.quality`."""
 

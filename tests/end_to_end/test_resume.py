@@ -191,6 +191,26 @@ def test_more_blocks_measure_only_the_new_ones(snnbench, finished):
     assert [row["blocks"] for row in again.rows] == ["3"]
 
 
+def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(snnbench, held, finished):
+    config, before = finished
+    more = ["--set", "measure.blocks=3"]
+    held(97)
+    process = started(snnbench, config, *more)
+    until(lambda: held.reached, process, "the held case")
+    process.send_signal(signal.SIGINT)
+    ended = snnbench.end(process)
+    assert ended.exit_code == 130, ended.stderr
+    assert [record["status"] for record in ended.records] == ["ok", "ok", "interrupted"]
+    (row,) = ended.rows
+    assert (row["status"], row["rank_low"], row["blocks"]) == ("ok", "1", "2") and "interrupted" in row["quality"].split()
+    held.free()
+    assert states(snnbench, config, *more) == [("to do", 1)]
+    (row,) = snnbench.run(config, *more).rows
+    assert (row["status"], row["blocks"]) == ("ok", "3") and "interrupted" not in row["quality"].split()
+    now = written(snnbench.folder / "out")
+    assert {name: now[name] for name in before} == before
+
+
 def test_another_way_of_measuring_measures_again(snnbench, finished):
     config, before = finished
     other = ["--set", "measure.slot=6ms", "--set", "measure.blocks=1"]

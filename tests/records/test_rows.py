@@ -4,11 +4,12 @@ import json
 
 from support.paths import GOLDEN
 from support.synthetic import blocks
+from support.synthetic import record as record_of
 
 from snnbench.adapters.base.case import Case
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import Conditions
+from snnbench.report.coverage import Conditions, remarks_on
 
 
 def record(framework: str, loosened: list[str]) -> Record:
@@ -34,3 +35,19 @@ def test_a_later_run_that_was_only_to_weigh_takes_no_times_away():
     assert [row.records for row in rows_of([*weighed, *timed])] == [row.records for row in rows_of(timed)]
     remeasured = [one.model_copy(update=later) for one in timed]
     assert all(row.first.done_key == "other" for row in rows_of([*remeasured, *timed]))
+
+
+def test_a_case_whose_later_block_was_interrupted_is_ranked_by_the_blocks_that_are_complete():
+    stopped = [record_of(name, "interrupted", "the run was interrupted", block=2) for name in ("torch", "jax")]
+    left = blocks("norse", count=1, step=0.02)
+    rows = rows_of([*blocks("torch", count=2), *blocks("jax", count=2, step=0.009), *left, *stopped])
+    ranked = [(row.case.framework, row.status, row.standing.place, len(row.records)) for row in rows]
+    assert ranked == [("torch", "ok", 1, 2), ("jax", "ok", 2, 2), ("norse", "ok", 3, 1)]
+    assert ["interrupted" in row.quality for row in rows] == [True, True, False]
+    assert ["interrupted" in remarks_on(row) for row in rows] == [True, True, False]
+
+
+def test_a_case_whose_first_block_was_interrupted_is_interrupted():
+    second = blocks("torch", count=2)[1]
+    (row,) = rows_of([record_of("torch", "interrupted", "the run was interrupted"), second])
+    assert (row.status, row.standing, row.reason) == ("interrupted", None, "the run was interrupted")
