@@ -18,11 +18,16 @@ from .planning import PlannedCase
 
 def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = (), proof_due: bool = False) -> dict[str, Any]:
     """Record fields: what the worker reported, what the judge said of it (the events `judged`) and, if the worker did not come to
-    its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved."""
+    its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved, and who
+    says so and was stopped or died has not ended well."""
     events, part = [*_without_judgements(outcome.events), *judged], unfinished_part(outcome.events)
     folded = fold(events)
+    unproved = proof_due and folded["status"] == "ok" and not any(event["part"] == "proof" for event in judged)
+    stopped = outcome.timed_out or outcome.over or outcome.host_ran_out or outcome.signal or outcome.exit_code
+    if unproved and stopped:
+        part = part or "proof"
     if part is None and not outcome.fault:
-        if proof_due and folded["status"] == "ok" and not any(event["part"] == "proof" for event in judged):
+        if unproved:
             reason = "its worker came to its end before the judge had proved it"
             return fold([*events, {"part": "proof", "status": "check_failed", "reason": reason}])
         return folded

@@ -6,38 +6,15 @@ import select
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import psutil
 import pytest
+from support.scripted import END, Scripted
 
 from snnbench.executors.events import MOST_BYTES
 from snnbench.executors.executor import TAIL_BYTES
 from snnbench.executors.launch import Launched, NoAnswerInTime, launch
-from snnbench.executors.local import LocalExecutor, LocalWorker
 from snnbench.runner.outcome import verdict
-
-START = """
-import json, os, sys, shutil, mmap, signal
-from pathlib import Path
-job = json.loads(Path(sys.argv[1]).read_text())
-events, orders, answers = (Path(job[name]) for name in ("events", "orders", "answers"))
-folder = events.parent
-def emit(event): open(events, "a").write(event + "\\n")
-def answer(text): open(answers, "w").write(text + "\\n")
-emit('{"part": "import", "status": "ok"}')
-"""
-END = """emit('{"part": "end", "cpu_seconds": 0.5}')"""
-
-
-@dataclass(frozen=True)
-class Scripted(LocalExecutor):
-    """Runs Python text in place of the worker."""
-
-    text: str = ""
-
-    def start(self, arguments, variables, writes, memory_bytes):
-        return LocalWorker([sys.executable, "-c", START + self.text, arguments[-1]], {**os.environ, **variables}, memory_bytes)
 
 
 def ended(tmp_path, text, timeout=30.0, memory_bytes=1 << 34):

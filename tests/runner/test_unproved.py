@@ -1,0 +1,68 @@
+"""How a case ends whose worker is gone before the judge has proved it: refused is only who says itself that it is through."""
+
+import select
+from types import SimpleNamespace
+
+import pytest
+from support.scripted import END, Scripted
+from support.workers import JudgeWorker, Planned
+
+from snnbench.executors.launch import Launched, Outcome
+from snnbench.runner.check import Checker
+from snnbench.runner.judge import Judge
+from snnbench.runner.outcome import verdict
+
+ASKS = """answer('{"prove": {}}')\n"""
+WAITS = "open(orders).readline()\n"
+
+
+class Late(JudgeWorker):
+    """Computes for all the time that the worker has."""
+
+    def order(self, order):
+        self.seconds_left, self.timed_out = 0.0, True
+
+
+class LateForWhoEnds(Late):
+    """The worker has ended meanwhile."""
+
+    def order(self, order):
+        assert select.select([started[-1].running], [], [], 30.0)[0], "it has ended"
+        super().order(order)
+
+
+started = []
+
+
+@pytest.mark.parametrize(
+    ("text", "judge", "status", "reason"),
+    [
+        (f"{WAITS}{END}", Late, "timeout", "no end after 30 s, stopped in part 'import'"),
+        (f"{END}; os._exit(0)", LateForWhoEnds, "timeout", "no end after 30 s, stopped in part 'proof'"),
+        ("os._exit(3)", LateForWhoEnds, "timeout", "no end after 30 s, stopped in part 'import'"),
+        (f"{WAITS}os._exit(3)", JudgeWorker, "crash", "exited with status 3 in part 'import' before it was through"),
+        (f"{WAITS}os.kill(os.getpid(), signal.SIGKILL)", JudgeWorker, "crash", "killed by SIGKILL in part 'import'"),
+        (f"{WAITS}{END}; os._exit(3)", JudgeWorker, "crash", "exited with status 3 in part 'proof' before it was through"),
+        (f"{WAITS}{END}; os.kill(os.getpid(), signal.SIGSEGV)", JudgeWorker, "crash", "killed by SIGSEGV in part 'proof'"),
+        (f"{WAITS}{END}; os._exit(0)", JudgeWorker, "check_failed", "its worker came to its end before the judge had proved it"),
+    ],
+)
+def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, status, reason):
+    def start(verb, *_):
+        started.append(Launched(verb, {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=ASKS + text)))
+        return started[-1]
+
+    checker = Checker(tmp_path, 30.0)
+    monkeypatch.setattr(checker, "_start", start)
+    checker.judge = Judge(judge)
+    case = SimpleNamespace(**vars(Planned("a")) | {"device": "cpu"})
+    planned = SimpleNamespace(status=None, case=case, home=SimpleNamespace(executor=None), task=lambda: case)
+    checked = checker.prove(planned)
+    assert (checked.status, checked.reason) == (status, reason)
+
+
+def test_who_says_that_it_is_through_when_its_time_is_over_is_out_of_time():
+    events = [{"part": "import", "status": "ok"}, {"part": "end", "cpu_seconds": 0.0}]
+    folded = verdict(Outcome(exit_code=0, timed_out=True, events=events, duration_s=30.0), "cpu", proof_due=True)
+    assert (folded["status"], folded["reason"]) == ("timeout", "no end after 30 s, stopped in part 'proof'")
+    assert verdict(Outcome(exit_code=3, events=events), "cpu")["status"] == "ok", "it owes no proof"
