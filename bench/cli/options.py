@@ -43,6 +43,7 @@ Size = Annotated[int, typer.Option(min=1)]
 Width = Annotated[int, typer.Option(min=1, help="Channels of a network's first stage.")]
 Image = Annotated[int, typer.Option(min=1, help="Pixels of a side.")]
 Norm = Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 ExecutorOption = Annotated[Where, typer.Option("--executor", help="Workers as processes, or in containers; or a job of SLURM.")]
 

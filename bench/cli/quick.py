@@ -1,18 +1,21 @@
 """`snnbench quick`: which framework is the fastest for one network, in a few sentences."""
 
 import shlex
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from ..experiment.setting import Option
+from ..records.rows import Row, rows_of
 from ..report.answer import answer
+from ..report.table import Table
 from ..runner.progress import execute_shown
 from ..runner.quick import blocks_for_certainty, quick_plan
 from . import exit_codes
 from .console import messages, output, say
-from .options import NEURON_HELP, Adapters, Json, Names, Out, Size, axes_given, tell_left_out
+from .options import NEURON_HELP, Adapters, Fresh, Json, Names, Out, Size, axes_given, tell_left_out
 from .results import print_results
 
 USUAL = 2
@@ -29,6 +32,10 @@ def quick(
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.", show_default="the GPU if there is one")] = "",
     blocks: Annotated[int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")] = USUAL,
+    timeout: Annotated[
+        str, typer.Option(help="For all that a framework computes in a block; another one measures anew.", show_default="2m")
+    ] = "",
+    fresh: Fresh = False,
     out: Out = None,
     adapter: Adapters = [],
     as_json: Json = False,
@@ -36,26 +43,25 @@ def quick(
     """Say which framework trains one network fastest, by how much, with what memory, and how sure that is.
 
     Every framework is proved first. Who is shown to take twice as long as the fastest leaves after the first pass. The same
-    command with more blocks goes on from there.
+    command with more blocks goes on from there. Who is out of time stays so until --timeout or --fresh measures it again.
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
     given = axes_given([neuron], precision=precision, **sizes, **where)
     given += [Option("grid.framework", names, "NAME")] if names else []
+    given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
     plan = quick_plan(given, adapter, blocks)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
-    results, interrupted = execute_shown(plan, folder, False, messages())
-    table = results.table.of_groups_with({planned.id for planned in plan.mine})
-    mine = [row for row in table.rows if plan.holds(row.first)]
+    results, interrupted = execute_shown(plan, folder, fresh, messages())
+    # Ranked among themselves: the folder may hold others, of whom nobody asked.
+    mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
     sentences = answer(mine)
-    if any(row.standing for row in mine):
-        wanted = blocks_for_certainty([record for row in mine for record in row.records], blocks)
-        words = [*(names or []), *_options(neuron, precision, device, sizes), "--blocks", str(wanted or 2 * blocks)]
+    if not interrupted:
+        words = [*(names or []), *_options(neuron, precision, device, sizes)]
         words += [word for reference in adapter for word in ("--adapter", reference)] + (["--out", str(out)] if out else [])
-        why = "more certainty" if wanted else "narrower intervals"
-        sentences.append(f"For {why}, also on a machine that is less busy: {shlex.join(['snnbench', 'quick', *words])}")
-    print_results(table, results, folder, as_json, interrupted=interrupted, left_out=plan.left_out, answer=sentences)
+        sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
+    print_results(Table(mine), results, folder, as_json, interrupted=interrupted, left_out=plan.left_out, answer=sentences)
     if not as_json:
         for sentence in sentences:
             output().print(escape(sentence), soft_wrap=True)
@@ -63,6 +69,22 @@ def quick(
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
+
+
+def _what_next(rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str) -> Iterator[str]:
+    """Sentences with the commands that tell more: `words` are those of this one without blocks and timeout. Every framework had
+    `seconds`, as `timeout` says if it is given."""
+
+    def command(blocks: int, timeout: str) -> str:
+        more = ["--blocks", str(blocks)] * (blocks != USUAL) + ["--timeout", timeout] * bool(timeout)
+        return shlex.join(["snnbench", "quick", *words, *more])
+
+    if late := [row.case.framework_variant for row in rows if row.status == "timeout"]:
+        yield f"To give {', '.join(late)} more time: {command(blocks, f'{2 * seconds:g}s')}"
+    if any(row.standing for row in rows):
+        wanted = blocks_for_certainty([record for row in rows for record in row.records], blocks)
+        why = "more certainty" if wanted else "narrower intervals"
+        yield f"For {why}, also on a machine that is less busy: {command(wanted or 2 * blocks, timeout)}"
 
 
 def _options(neuron: str, precision: str, device: str, sizes: dict[str, int]) -> list[str]:

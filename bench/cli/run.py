@@ -24,7 +24,7 @@ def run(
     out: options.Out = None,
     settings: options.Settings = [],
     only: options.Only = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")] = False,
+    fresh: options.Fresh = False,
     adapter: options.Adapters = [],
     executor: options.ExecutorOption = Where.LOCAL,
     shard: options.ShardOption = "1/1",

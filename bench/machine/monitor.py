@@ -53,7 +53,7 @@ class Monitor:
 
     def note_workers(self, cpu_seconds: float | None) -> None:
         """Set `foreign_cores`: how many cores other programs used on average, all CPU time less that of the workers."""
-        self.facts["load_average"] = psutil.getloadavg()[0]
+        self.facts["load_average"] = load_average()
         if cpu_seconds is not None:
             self.facts["foreign_cores"] = self._busy.foreign_cores(cpu_seconds, time.monotonic() - self._begun)
 
@@ -63,6 +63,11 @@ class Monitor:
             int(one.get(REASONS, 0)) for one in self._readings[-1:]
         ]
         return any(slowed(reasons) for reasons in recent)
+
+
+def load_average() -> float:
+    """How many programs ran or waited for a core in the last minute, on average."""
+    return psutil.getloadavg()[0]
 
 
 def reader_of(device: str) -> Callable[[], dict[str, float]]:

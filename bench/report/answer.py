@@ -4,14 +4,18 @@ from collections.abc import Callable, Sequence
 
 from .. import units
 from ..records.rows import Row
+from ..texts import cut
 from .coverage import FLAGS
+
+MOST_OF_A_REASON = 160
+"""Characters."""
 
 
 def answer(rows: Sequence[Row]) -> list[str]:
-    """Sentences on cases that are ranked together; of what could not be ranked one that says so."""
+    """Sentences on cases that are ranked together, and on those that are missing there and why."""
     ranked = sorted((row for row in rows if row.standing), key=lambda row: row.standing.place if row.standing else 0)
     if not ranked:
-        return ["No answer: nothing could be ranked; the table says why."]
+        return ["No answer: nothing could be ranked; the table says why.", *_missing(rows)]
     best, *others = ranked
     level = [row for row in others if is_level(row)]
     left = [row for row in others if row.first.beyond]
@@ -22,6 +26,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
         *_left(left),
         *_leanest(best, others),
         _sure(best, level, len(others)),
+        *_missing(rows),
     ]
 
 
@@ -86,3 +91,18 @@ def _sure(best: Row, level: Sequence[Row], others: int) -> str:
     doubts = f"; to be doubted: {', '.join(FLAGS[flag][0] for flag in flags)}" if flags else ""
     blocks = f"{len(best.records)} sets of fresh processes"
     return f"How sure: 95 % intervals over {blocks}; of twenty such tables one may hold a wrong verdict{doubts}."
+
+
+def _missing(rows: Sequence[Row]) -> list[str]:
+    """Who is in no rank, and why: those that cannot compute the network by their names alone."""
+    failed = [row for row in rows if row.status not in ("ok", "unsupported")]
+    cannot = [row for row in rows if row.status == "unsupported"]
+    sentences = [f"Missing: {'; '.join(map(_failure, failed))}."] if failed else []
+    return sentences + ([f"Unsupported by {', '.join(map(_name, cannot))}; the table says why."] if cannot else [])
+
+
+def _failure(row: Row) -> str:
+    record = next(record for record in row.records if record.status == row.status)
+    load, cores = record.monitor.get("load_average"), record.machine.get("usable_threads")
+    busy = f", at a load of {load:.1f} on {cores} cores" if row.status == "timeout" and load is not None and cores else ""
+    return f"{_name(row)} ({row.status}: {cut(row.reason or 'no reason is known', MOST_OF_A_REASON)}{busy})"

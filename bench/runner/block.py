@@ -14,7 +14,7 @@ from ..executors.events import senseless
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
 from ..machine.energy import meter_of
-from ..machine.monitor import Monitor, reader_of
+from ..machine.monitor import Monitor, load_average, reader_of
 from ..machine.room import Room
 from .judge import Judge, passed
 from .launcher import Launcher
@@ -89,6 +89,7 @@ class Block:
                         if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
                             ran_out.append(planned)
                         else:
+                            member.monitor = {"load_average": load_average()}
                             yield self._finish(member)
                         continue
                     if live is None:

@@ -6,6 +6,7 @@ import shlex
 import pytest
 from support.paths import FAULTY
 
+from snnbench.cli import quick as quick_module
 from snnbench.experiment.setting import Option
 from snnbench.runner import live_set
 from snnbench.runner.live_set import LEAST_PASSES
@@ -114,3 +115,39 @@ def test_in_its_bundle_nobody_who_left_lacks_a_block(quick):
     assert snnbench("bundle", "out", "--out", "quick.bundle.jsonl").exit_code == 0
     ended = snnbench("verify", "quick.bundle.jsonl", "--json")
     assert "blocks" not in {fault["kind"] for fault in json.loads(ended.stdout)["bundles"][0]["faults"]}, ended.stdout
+
+
+def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
+    snnbench, _ = quick
+    ended = snnbench("quick", "numpy", *SIZES, *NUMPY, "--out", "out", "--json")
+    document = json.loads(ended.stdout)
+    assert ended.exit_code == 0 and [row["framework"] for row in document["rows"]] == ["numpy"]
+    assert (document["rows"][0]["rank_low"], document["rows"][0]["rank_high"]) == (1, 1)
+    assert "slow" not in ended.stdout and "How sure: there is nobody to compare it with." in document["answer"]
+    assert {row["framework"] for row in ended.rows} == {"numpy", "slow"}, "the folder keeps them"
+
+
+def test_interrupted_it_says_only_that_the_same_command_goes_on(quick, monkeypatch):
+    snnbench, _ = quick
+    run = quick_module.execute_shown
+    monkeypatch.setattr(quick_module, "execute_shown", lambda *given: (run(*given)[0], True))
+    ended = snnbench("quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out")
+    assert ended.exit_code == 130 and "--blocks" not in ended.stdout
+    assert ended.stderr.splitlines()[-1].endswith("the same command goes on from there")
+
+
+def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh(snnbench):
+    given = ["held", *SIZES, "--adapter", FAULTY / "held.py:Held", "--out", "out"]
+    (snnbench.notes / "hold-97").touch()
+    late = snnbench("quick", *given, "--timeout", "0.5s")
+    assert late.exit_code == 6 and [one["status"] for one in late.records] == ["timeout"], late.stderr
+    missing, command = late.stdout.splitlines()[-2:]
+    assert missing.startswith("Missing: held (timeout: ") and "at a load of " in missing
+    assert command.startswith("To give held more time: snnbench quick held ") and command.endswith(" --timeout 1s")
+    again = snnbench("quick", *given, "--timeout", "0.5s", "--fresh")
+    assert again.records[0]["attempt"] == 2 and "kept" not in again.stderr
+    (snnbench.notes / "hold-97").unlink()
+    ended = snnbench("quick", *given, "--timeout", "60s", "--blocks", 1)
+    assert "measured again: timeout 500 ms → 60 s (1 case)" in ended.stderr
+    assert ended.exit_code == 0 and [row["status"] for row in ended.rows] == ["ok"], ended.stderr
+    assert ended.stdout.splitlines()[-1].endswith(" --timeout 60s")

@@ -48,4 +48,19 @@ def test_where_nothing_is_known_it_says_so():
     busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.04), every=1)]
     assert "How sure: not at all (too many disturbed slots: not ranked finely)." in told(busy)
     assert "nobody to compare it with" in told(blocks("torch"))
-    assert told([unmeasured("torch", "crash")]) == told([]) == "No answer: nothing could be ranked; the table says why."
+    assert told([]) == "No answer: nothing could be ranked; the table says why."
+
+
+def test_who_is_missing_is_named_with_the_reason_and_the_load():
+    late = record("norse", "timeout", "no end after 120 s, stopped in part 'proof'")
+    late.monitor, late.machine = {"load_average": 15.23}, {**late.machine, "usable_threads": 2}
+    died = unmeasured("jax", "crash")
+    cannot = [unmeasured(name, "unsupported") for name in ("sinabs", "lava-dl")]
+    *_, missing, unsupported = answer(rows_of([*blocks("torch"), late, died, *cannot]))
+    assert set(missing.removeprefix("Missing: ").removesuffix(".").split("; ")) == {
+        "norse (timeout: no end after 120 s, stopped in part 'proof', at a load of 15.2 on 2 cores)",
+        "jax (crash: why jax is crash)",
+    }
+    assert unsupported == "Unsupported by lava-dl, sinabs; the table says why."
+    assert answer(rows_of([died]))[1:] == ["Missing: jax (crash: why jax is crash)."]
+    assert "Missing" not in told(blocks("torch")) and "Unsupported" not in told(blocks("torch"))
