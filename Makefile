@@ -6,20 +6,27 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Of frameworks that cannot live beside the others, those for which a CPU is enough.
 OWN_ENVIRONMENTS := lava-dl spikingjelly-cupy jaxpike brainpy-state slax jaxsnn matterhorn-pytorch
 
-.PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup clean
+.PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
 
 setup: $(VENV)/.ready
 
-# snnbench with what its tests need, in the versions of constraints.txt; then the frameworks, by the command that users have for it.
+# snnbench in the versions of constraints.txt; then the frameworks, by the command that users have for it.
 $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
 	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 13); sys.exit(0 if ok else "snnbench needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report,test]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report]'
 	$(BIN)/snnbench env create standard --here
 	touch $@
 
+dev: $(VENV)/.tests
+
+# What tests and checks of the code need on top.
+$(VENV)/.tests: $(VENV)/.ready
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $@
+
 # What the tests of the GPU kernels need on top. torch for CUDA has brought its own Triton.
-$(VENV)/.kernels: constraints-kernels.txt $(VENV)/.ready
+$(VENV)/.kernels: constraints-kernels.txt $(VENV)/.tests
 	$(PIP) install --quiet --no-deps $$(grep -Ev '^(#|triton)' constraints-kernels.txt)
 	$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $$(grep '^triton==' constraints-kernels.txt)
 	touch $@
@@ -32,14 +39,14 @@ history: setup
 	$(BIN)/snnbench run --config configs/history.toml --create || test $$? = 4
 
 # docs/coverage.md's table of what is proved, from nothing. Interrupted, its lines but the first go on where they were.
-coverage: setup
+coverage: $(VENV)/.tests
 	rm -rf results/coverage
 	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
 	$(BIN)/snnbench run --config configs/coverage.toml --out results/coverage || test $$? = 3
 	$(BIN)/python tests/test_readme.py
 
 # docs/natives.md's table of native neurons, likewise.
-natives: setup
+natives: $(VENV)/.tests
 	rm -rf results/natives
 	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
@@ -74,15 +81,15 @@ test-gpu: $(VENV)/.kernels
 # Ten thousand hostile configs, records, events and command lines each, or a part of them.
 SEED ?= 1
 PART ?= 1/1
-fuzz: $(VENV)/.ready
+fuzz: $(VENV)/.tests
 	PYTHONPATH=tests $(BIN)/python -m support.fuzz --seed $(SEED) --part $(PART)
 
 # Three hundred commands that are killed, or a part of them.
-kills: $(VENV)/.ready
+kills: $(VENV)/.tests
 	PYTHONPATH=tests $(BIN)/python -m support.kills --seed $(SEED) --part $(PART)
 
 # mypy does not see pyproject.toml's package-dir: the three packages are laid out for it as one tree.
-types: setup
+types: $(VENV)/.tests
 	rm -rf build/types
 	mkdir -p build/types/snnbench
 	ln -s $(CURDIR)/bench/* $(CURDIR)/adapters $(CURDIR)/kernels build/types/snnbench/
