@@ -1,19 +1,16 @@
-"""A framework's page: what is proved of which version, how it stands against the fastest, what it says that it cannot do, and why
-something was not tried."""
+"""A framework's page: what is proved of which version, what it says that it cannot do, and why something was not tried."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from statistics import median
 from typing import Any
 
 from snnbench.adapters.base.case import PRECISIONS
 
 from ...experiment.values import NAMED_NEURONS
-from ...machine.facts import machine_label
 from ...records.rows import Row, grouped
 from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
 from ..coverage import reason_of
-from .source import by_version, framework_of, kind_of_row, version_of
+from .source import by_version, framework_of, version_of
 
 Cell = tuple[str, str, str]
 """Words, the class of its colour, and a longer text."""
@@ -99,34 +96,16 @@ def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
         "verdicts": [(neuron, in_words(found)) for neuron, found in verdicts.items()],
         "neurons": neurons,
         "versions": list(cells.items()),
-        "standings": _standings(own),
         "refusals": _reasons([row for row in own if row.status == "unsupported"]),
         "untried": _reasons([row for row in own if row.status in NEVER_TRIED and not row.proved]),
     }
-
-
-def _standings(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    ranked = [row for row in rows if row.standing]
-    found = []
-    for (kind, variant, version), same in grouped(ranked, lambda row: (kind_of_row(row), _variant(row), version_of(row))).items():
-        ratios = sorted(row.standing.ratio for row in same if row.standing)
-        decided = [row.standing for row in same if row.standing and not row.standing.note]
-        first = f"{sum(standing.best == 1 for standing in decided)} of {len(decided)}" if decided else "undecided"
-        span = f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else ""
-        line = {"kind": kind, "machine": machine_label(same[0].first.machine), "variant": variant, "version": version}
-        found.append({**line, "count": len(same), "first": first, "median": f"{median(ratios):.2f}", "span": span})
-    return sorted(found, key=lambda line: (line["machine"], line["variant"], by_version(line["version"])))
-
-
-def _variant(row: Row) -> str:
-    return row.first.typed_case.framework_variant
 
 
 def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Each reason, and how many cases of which neurons it is about."""
     found = []
     for reason, same in grouped(rows, reason_of).items():
-        variants = sorted({_variant(row) for row in same})
+        variants = sorted({row.first.typed_case.framework_variant for row in same})
         named = ", ".join(variants[:4]) + (f" and {len(variants) - 4} more" if len(variants) > 4 else "")
         found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))
     return sorted(found)

@@ -15,6 +15,7 @@ from ..coverage import FLAGS
 from .data import data_of, kinds, label_of, script
 from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_endings
 from .source import AGREE, Source, confirmations, framework_of, in_order, is_ours, slug
+from .standings import comparisons, standings
 
 HERE = Path(__file__).parent
 STATIC = ("site.css", "site.js", "answer.js", "machine.js")
@@ -54,12 +55,13 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         where = f"machine/{kind}.html"
         about = {"label": machine["label"], "facts": _facts(entries[0][1][0]), "sources": [source for source, _ in entries]}
         files[where] = page("machine.html.j2", where, kind=kind, **about)
+    held = comparisons(sources)
     for name in names:
         own = [row for row in rows if framework_of(row) == name]
         badge = badge_of(newest_endings(own))
         where = f"framework/{slug(name)}.html"
         about = {"name": name, "page": slug(name), "own": is_ours(name), "badge": badge["message"]}
-        files[where] = page("framework.html.j2", where, **about, **framework_page(name, own))
+        files[where] = page("framework.html.j2", where, **about, **framework_page(name, own), standings=standings(own, held))
         files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = json.dumps(badge) + "\n", badge_svg(badge)
     neurons, lines = _coverage(rows, names)
     files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)

@@ -13,7 +13,8 @@ from snnbench.kernels.spec import NEURONS
 from snnbench.report.site.data import TOTAL
 from snnbench.report.site.frameworks import in_words
 from snnbench.report.site.pages import site_files
-from snnbench.report.site.source import confirmations, slug
+from snnbench.report.site.source import confirmations, framework_of, slug
+from snnbench.report.site.standings import comparisons, standings
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,27 @@ def test_who_was_never_tried_is_not_said_to_fail():
     line = re.search(r"<tr>.*sinabs-exodus.*\n(.*)", files["coverage.html"])[1]
     assert line == '<td class="muted" title="why sinabs-exodus is env_error">not tried</td><td></td></tr>'
     assert in_words({"": "not tried", "1.0": "proved"}) == "proved in 1.0"
+
+
+def test_only_comparisons_with_the_same_others_are_summarised_together():
+    """A framework that takes 9 times as long as the fastest of many, and 1.4 times as long as a plain loop alone."""
+    many = [
+        one
+        for size in (97, 193)
+        for name, step in (("jax", 1e-3), ("torch", 6e-3), ("snntorch", 9e-3))
+        for one in blocks(name, step=step, neurons=size)
+    ]
+    control = [*blocks("torch", step=6e-3, neurons=31), *blocks("snntorch", step=8.4e-3, neurons=31)]
+    alone = blocks("snntorch", step=8.4e-3, neurons=61)
+    sources = [source(many, name="many"), source([*control, *alone], name="history")]
+    rows = [row for each in sources for row in each.rows if framework_of(row) == "snntorch"]
+    lines = {line["against"]: line for line in standings(rows, comparisons(sources))}
+    assert {against: (line["count"], line["first"], line["median"]) for against, line in lines.items()} == {
+        "jax and torch": (2, "0 of 2", "9.00"),
+        "torch": (1, "0 of 1", "1.40"),
+        "nobody else": (1, "", ""),
+    }
+    assert "jax and torch 2 0 of 2 9.00" in words(site_files(sources)["framework/snntorch.html"])
 
 
 def test_texts_of_others_stay_texts():

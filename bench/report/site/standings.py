@@ -1,0 +1,68 @@
+"""How a framework stands against others. Only comparisons that hold the same variants and versions are summarised together: a
+ratio to the fastest of ten frameworks and one to a plain loop are different quantities."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from ...machine.facts import machine_label
+from ...records.rows import Row, comparison_group, grouped
+from .source import Source, by_version, framework_of, in_order, kind_of_row, version_of
+
+Held = frozenset[tuple[str, str, str]]
+"""Framework, variant and version of each case that a comparison ranks."""
+MOST_NAMED = 3
+
+
+def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
+    """Who is ranked in the comparison of each ranked row, by `id` of the row."""
+    found: dict[int, Held] = {}
+    for source in sources:
+        for group in grouped([row for row in source.rows if row.standing], comparison_group).values():
+            found |= dict.fromkeys(map(id, group), frozenset((framework_of(row), *_own(row)) for row in group))
+    return found
+
+
+def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, Any]]:
+    """A line for each variant and version of one framework on a kind of machine, and for each set of others beside it. What is
+    not decided is counted, and nothing more."""
+    ranked = [row for row in rows if row.standing]
+    lines = [
+        _line(kind, own, beside, same)
+        for (kind, own, beside), same in grouped(ranked, lambda row: (kind_of_row(row), _own(row), _beside(row, held))).items()
+    ]
+    return sorted(lines, key=lambda line: (line["machine"], line["variant"], by_version(line["version"]), line["against"]))
+
+
+def _beside(row: Row, held: Mapping[int, Held]) -> Held | None:
+    return None if row.standing is None or row.standing.note else held[id(row)]
+
+
+def _line(kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[Row]) -> dict[str, Any]:
+    against, hint = _against(framework_of(rows[0]), beside) if beside else ("not decided", "as the comparisons say")
+    figures = {"first": "", "median": "", "span": ""}
+    if beside and len(beside) > 1:
+        known = [row.standing for row in rows if row.standing]
+        ratios = sorted(standing.ratio for standing in known)
+        figures["first"] = f"{sum(standing.best == 1 for standing in known)} of {len(known)}"
+        figures["median"] = f"{median(ratios):.2f}"
+        figures["span"] = f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else ""
+    where = {"kind": kind, "machine": machine_label(rows[0].first.machine), "variant": own[0], "version": own[1]}
+    return {**where, "against": against, "hint": hint, "count": len(rows), **figures}
+
+
+def _against(name: str, held: Held) -> tuple[str, str]:
+    """The others in few words, and each variant and version of them."""
+    others = in_order(framework for framework, _, _ in held if framework != name)
+    named = others if len(others) <= MOST_NAMED + 1 else others[:MOST_NAMED]
+    more = len(others) - len(named)
+    own = sum(framework == name for framework, _, _ in held) > 1
+    variants = len(held) - 1
+    counted = f"{more} more" + f" in {variants} variants" * (variants > len(others))
+    words = [*named, *([counted] if more else []), *(["others of its own"] if own else [])]
+    hint = ", ".join(" ".join(filter(None, one[1:])) for one in sorted(held))
+    return (", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1] if words else "nobody else"), hint
+
+
+def _own(row: Row) -> tuple[str, str]:
+    return row.first.typed_case.framework_variant, version_of(row)
