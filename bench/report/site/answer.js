@@ -64,7 +64,7 @@ function sentence(rows) {
   const bold = (text) => element("b", {}, text);
   const withOurs = (row) => [bold(named(row)), ...(row.ours ? [" ", ours()] : [])];
   if (!ranked.length) return [rows.length ? "Each framework’s own neuron: another one in each, so none is the fastest." : "No framework has a time here."];
-  if (data.notes[group] && ranked.length > 1) return [...withOurs(ranked[0]), ": ", bold(`${seconds(ranked[0].step)} a step`), `, the least that was measured; which is the fastest is undecided (${data.notes[group]}).`];
+  if (data.notes[group]) return [`Not decided: ${data.notes[group]}. The least that was measured is `, ...withOurs(ranked[0]), ": ", bold(`${seconds(ranked[0].step)} a step`), "."];
   if (leading.length > 1) {
     const some = leading.slice(0, MOST_NAMED), more = leading.length - some.length;
     const names = some.flatMap((row, at) => [at ? at === some.length - 1 && !more ? " and " : ", " : "", ...withOurs(row)]);

@@ -10,7 +10,7 @@ from snnbench.adapters.base.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
 from ..coverage import CONDITIONS, FLAGS, axis_of, reason_of
-from .source import Source, framework_of, is_ours, kind_of_row, slug, version_of
+from .source import Source, framework_of, is_ours, kind_of_row, slug, undecided, version_of
 
 TOTAL = 10_000
 """Parts of a whole in which intervals are told."""
@@ -69,7 +69,7 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
                 weighed = _kibibytes(row) if row.status == "ok" and row.proved else 0
                 others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"], weighed])
     frameworks = {row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group}
-    notes = [next((row.standing.note for row in group if row.standing), UNRANKED) for _, group, _ in members]
+    notes = [undecided(group) if any(row.standing for row in group) else UNRANKED for _, group, _ in members]
     return {
         "label": label_of(entries),
         "first": max(range(len(groups)), key=lambda number: (not notes[number], counts[number], -number)),

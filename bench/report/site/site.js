@@ -74,15 +74,16 @@ function tableOf(data, group, folder) {
   const phases = ["forward", "backward", "inference"].filter((phase) => rows.some((row) => row[phase]));
   const heads = HEADS.filter(([text]) => phases.includes(text) || !["forward", "backward", "inference"].includes(text));
   const small = (text) => text ? element("small", {}, text) : "";
-  const body = rows.map((row) => element("tr", { class: row.best === 1 ? "leading" : undefined },
-    element("td", { class: "number" }, rank(row)),
+  const body = rows.map((row) => element("tr", { class: row.best === 1 && !data.notes[group] ? "leading" : undefined },
+    element("td", { class: "number" }, data.notes[group] ? "" : rank(row)),
     element("th", { scope: "row" }, link(row, folder), " ", element("small", {}, row.name.includes(row.release) ? "" : row.release), row.ours ? " " : "", row.ours ? ours() : ""),
     element("td", { class: "number" }, seconds(row.step), " ", small(between(row.interval, seconds))),
     element("td", { class: "number" }, row.ratio ? times(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, times) : "")),
     ...phases.map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
     element("td", { class: "number" }, size(row.memory)),
     element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));
-  const head = element("tr", {}, ...heads.map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, text)));
+  const headed = (text) => text === "× fastest" && data.notes[group] ? "× least" : text;
+  const head = element("tr", {}, ...heads.map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, headed(text))));
   const table = element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   const reasons = new Map();
   for (const [variant, version, reason, memory] of data.others[group]) {

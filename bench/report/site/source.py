@@ -52,6 +52,14 @@ def version_of(row: Row) -> str:
     return row.first.adapter["version"] or ""
 
 
+def undecided(group: Sequence[Row]) -> str:
+    """Why nobody of a comparison is shown to be the fastest; empty if somebody is. Times of which so much was disturbed say
+    nothing, also where nobody else is there."""
+    leading = [row for row in group if row.standing and row.standing.best == 1]
+    notes = [row.standing.note for row in leading if row.standing and row.standing.note][:1]
+    return ", ".join([*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])])
+
+
 def is_ours(framework: str) -> bool:
     return framework in OURS
 

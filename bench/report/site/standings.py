@@ -7,7 +7,7 @@ from typing import Any
 
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped
-from .source import Source, by_version, framework_of, in_order, kind_of_row, version_of
+from .source import Source, by_version, framework_of, in_order, kind_of_row, undecided, version_of
 
 Held = frozenset[tuple[str, str, str]]
 """Framework, variant and version of each case that a comparison ranks."""
@@ -15,11 +15,12 @@ MOST_NAMED = 3
 
 
 def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
-    """Who is ranked in the comparison of each ranked row, by `id` of the row."""
+    """Who is ranked in the comparison of each row, by `id` of the row; of what is not decided nothing."""
     found: dict[int, Held] = {}
     for source in sources:
         for group in grouped([row for row in source.rows if row.standing], comparison_group).values():
-            found |= dict.fromkeys(map(id, group), frozenset((framework_of(row), *_own(row)) for row in group))
+            if not undecided(group):
+                found |= dict.fromkeys(map(id, group), frozenset((framework_of(row), *_own(row)) for row in group))
     return found
 
 
@@ -29,13 +30,9 @@ def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, A
     ranked = [row for row in rows if row.standing]
     lines = [
         _line(kind, own, beside, same)
-        for (kind, own, beside), same in grouped(ranked, lambda row: (kind_of_row(row), _own(row), _beside(row, held))).items()
+        for (kind, own, beside), same in grouped(ranked, lambda row: (kind_of_row(row), _own(row), held.get(id(row)))).items()
     ]
     return sorted(lines, key=lambda line: (line["machine"], line["variant"], by_version(line["version"]), line["against"]))
-
-
-def _beside(row: Row, held: Mapping[int, Held]) -> Held | None:
-    return None if row.standing is None or row.standing.note else held[id(row)]
 
 
 def _line(kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[Row]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import pytest
 from support.sites import neurons_by_precisions, source, three_by_three, two_of_a_name
-from support.synthetic import HOSTILE, blocks
+from support.synthetic import HOSTILE, blocks, disturbed
 
 from snnbench import units
 from snnbench.report.site.pages import site_files
@@ -192,6 +192,22 @@ def test_who_is_level_is_said_to_be(visit, folder):
     text = choose(seen, "neurons", "31")
     assert re.match(r"(spyx 1.0 and jax 1.0|jax 1.0 and spyx 1.0) are level: none is shown to be faster", text)
     assert seen.locator("#answer tbody tr td:first-child").all_inner_texts() == ["=1–2", "=1–2"]
+
+
+def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
+    """Also where nobody else is there, and on the page of the machine."""
+    records = [*disturbed(blocks("torch", neurons=97), 2), *blocks("norse", step=0.009, neurons=97)]
+    records += disturbed(blocks("norse", neurons=193), 2)
+    site = written(tmp_path, [source(records)])
+    seen = visit(site)
+    for neurons, name in (("97", "torch"), ("193", "norse")):
+        text = choose(seen, "neurons", neurons)
+        assert text.startswith(f"Not decided: disturbed. The least that was measured is {name} 1.0"), text
+        assert seen.locator("tr.leading").count() == 0
+        assert {*seen.locator("#answer tbody tr td:first-child").all_inner_texts()} == {""}
+    (machine,) = (path.name for path in (site / "machine").iterdir())
+    assert visit(site, f"machine/{machine}").locator("summary", has_text="not decided: disturbed").count() == 2
+    assert "not decided" in visit(site, "framework/torch.html").locator("main").inner_text()
 
 
 def test_a_framework_that_cannot_is_named_with_its_reason(visit, folder):
