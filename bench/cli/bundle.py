@@ -9,6 +9,7 @@ from ..files import write_atomically
 from ..mistakes import ConfigError
 from ..records.bundle import SUFFIX, bundle_of, text_of
 from ..records.store import ResultFolder
+from ..records.verdicts.unfinished import unfinished
 from . import exit_codes
 from .console import output, print_json, say
 from .options import Json
@@ -24,7 +25,7 @@ def bundle(
     """Write the results of a folder as one text file that others can verify and show.
 
     It has a list of allowed fields, without paths, names of people and machines, and the words of errors. The same records give
-    the same bytes.
+    the same bytes. Of a run that has not come to its end it says what is missing, and ends with exit code 3.
     """
     if by and (len(by) > 39 or not by.replace("-", "").isalnum() or not by.isascii()):
         raise ConfigError(f"--by {by}: must be a name on GitHub: letters, digits and dashes, at most 39")
@@ -33,6 +34,9 @@ def bundle(
     made, refused = bundle_of(ResultFolder(folder), by, note)
     for sentence in refused:
         say(sentence)
+    if lacking := unfinished(made):
+        say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")
+        say(f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is missing; then bundle again")
     target = out or Path(f"{made.header['name']}{SUFFIX}")
     if not target.name.endswith(SUFFIX):
         raise ConfigError(f"--out {target}: must end with {SUFFIX}, by which verify and site know a bundle")
@@ -41,10 +45,10 @@ def bundle(
     text = text_of(made)
     write_atomically(target, text)
     if as_json:
-        print_json({"file": str(target), "bytes": len(text), "unreadable": refused, **made.header})
+        print_json({"file": str(target), "bytes": len(text), "unreadable": refused, "unfinished": lacking, **made.header})
     else:
         statuses = ", ".join(f"{count} {status}" for status, count in made.header["statuses"].items())
         size = f"{len(text) / 1e6:.2f} MB"
         output().print(f"[bold]bundle[/] {target}: {len(made.records)} records ({statuses}), {size}", soft_wrap=True)
         output().print(f"next: snnbench verify {target}", soft_wrap=True)
-    raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
+    raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, [*refused, *lacking]))

@@ -8,6 +8,8 @@ from platformdirs import user_cache_path
 from support.forgery import Forged, written
 from support.paths import FAULTY, ROOT
 
+from snnbench.adapters.base.case import Case, full_name
+
 QUICKSTART = ROOT / "results" / "quickstart"
 SECRET = "zanzibar-lab"
 
@@ -54,6 +56,42 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
     assert "natives.bundle.jsonl: 30 records, no fault" in ended.stdout
     faults = json.loads(snnbench_module("verify", path, "--json").stdout)["bundles"][0]["faults"]
     assert [fault["kind"] for fault in faults] == ["form", "verdict", "time"]
+
+
+def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench):
+    """Some cases lack their last block, one was interrupted, and one that was planned has no record at all."""
+    shutil.copytree(QUICKSTART, snnbench.folder / "mine")
+    records = {path: json.loads(path.read_text()) for path in sorted((snnbench.folder / "mine" / "records").iterdir())}
+    names = {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()}
+    (snnbench.folder / "mine" / "planned.json").write_text(json.dumps(names))
+    timed = [path for path, record in records.items() if record["status"] == "ok" and record["block"] == 2]
+    for path in timed[:7]:
+        path.unlink()
+    gone = records[timed[7]]["case_id"]
+    for path, record in records.items():
+        if record["case_id"] == gone:
+            path.unlink()
+    timed[8].write_text(json.dumps({**records[timed[8]], "status": "interrupted", "reason": "the run was interrupted"}))
+    ended = snnbench("bundle", "mine", "--out", "mine.bundle.jsonl")
+    assert ended.exit_code == 3
+    counts = "1 planned cases have no record, 1 records are of cases that were interrupted, 7 cases lack a block"
+    assert f"mine: the run has not come to its end: {counts}" in ended.stderr
+    assert "snnbench run --config CONFIG --out mine, which measures only what is missing" in ended.stderr
+    assert "next: snnbench verify mine.bundle.jsonl" in ended.stdout
+    assert len(json.loads(snnbench("bundle", "mine", "--json").stdout)["unfinished"]) == 3
+
+
+def test_shards_of_a_run_are_no_unfinished_ones(snnbench):
+    """A comparison is in one shard as a whole; the others are planned too."""
+    shutil.copytree(QUICKSTART, snnbench.folder / "shard")
+    records = {path: json.loads(path.read_text()) for path in sorted((snnbench.folder / "shard" / "records").iterdir())}
+    names = {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()}
+    (snnbench.folder / "shard" / "planned.json").write_text(json.dumps(names))
+    for path, record in records.items():
+        if record["case"]["neuron"]["reset"] == "soft":
+            path.unlink()
+    ended = snnbench("bundle", "shard")
+    assert (ended.exit_code, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,8 @@ def _plan(bundle: Bundle) -> Iterator[Fault]:
     there = {record.case_id: record for record in bundle.records}
     if not bundle.planned:
         return
-    groups = {_group(full_name(record.typed_case)) for record in there.values()}
-    for name in left_out(bundle):
-        if _group(name) in groups:
-            yield Fault("missing", name, "was planned and has no record, beside others that have one")
+    for name in left_out_beside_others(bundle):
+        yield Fault("missing", name, "was planned and has no record, beside others that have one")
     for case, record in there.items():
         if case not in bundle.planned:
             yield Fault("unplanned", full_name(record.typed_case), "has a record and was not planned")
@@ -45,6 +43,12 @@ def left_out(bundle: Bundle) -> list[str]:
     """Names of planned cases without a record. Of a shard all cases of a comparison are there, or none."""
     there = {record.case_id for record in bundle.records}
     return [name for case, name in bundle.planned.items() if case not in there]
+
+
+def left_out_beside_others(bundle: Bundle) -> list[str]:
+    """Those of them whose comparison has a record."""
+    groups = {_group(full_name(record.typed_case)) for record in bundle.records}
+    return [name for name in left_out(bundle) if _group(name) in groups]
 
 
 def _group(name: str) -> str:
@@ -60,13 +64,24 @@ def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
         if len(set(numbers)) < len(numbers):
             yield Fault("twice", name, f"has {len(numbers)} records of {len(set(numbers))} blocks")
             continue
-        first = min(same, key=lambda record: record.block)
-        wanted = range(1 if first.is_last or not first.measure.get("timed", True) else first.measure["blocks"])
-        if lacking := [number + 1 for number in wanted if number not in numbers]:
-            yield Fault("blocks", name, f"has no block {lacking[0]} of {len(wanted)}: run it to the end, none may be left out")
+        if lacking := lacking_blocks(same):
+            count = first_of(same).measure["blocks"]
+            yield Fault("blocks", name, f"has no block {lacking[0] + 1} of {count}: run it to the end, none may be left out")
         started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
         if started != sorted(started):
             yield Fault("moment", name, "a later block began before an earlier one")
+
+
+def first_of(same: Sequence[Record]) -> Record:
+    """The record of a case's first block."""
+    return min(same, key=lambda record: record.block)
+
+
+def lacking_blocks(same: Sequence[Record]) -> list[int]:
+    """Blocks that the records of one case should be of, and are not."""
+    first, numbers = first_of(same), [record.block for record in same]
+    wanted = range(1 if first.is_last or not first.measure.get("timed", True) else first.measure["blocks"])
+    return [number for number in wanted if number not in numbers]
 
 
 def _left(records: Sequence[Record]) -> Iterator[Fault]:
