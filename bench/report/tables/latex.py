@@ -1,6 +1,10 @@
 """The ranking tables as LaTeX, for papers: one `tabular` for each comparison group, in the form of the package booktabs."""
 
-from ..metric import REMARKS, SUMMARY, Entry, Metric
+import re
+
+from ...texts import brief
+from ..coverage import reason_of, remarks_on
+from ..metric import REMARKS, SUMMARY, Entry
 from ..table import Table
 
 WRITTEN = {
@@ -16,32 +20,100 @@ WRITTEN = {
     "−": "$-$",
     "µ": r"\textmu{}",
     "–": "--",
+    "“": "``",
+    "”": "''",
+    "’": "'",
+    "…": r"\ldots{}",
 }
 """How LaTeX spells what it would read otherwise, or does not know."""
 LEFT_OUT = (REMARKS, "status")
-"""Columns that a paper has no room for: frameworks without a time are not in the table at all."""
+"""Columns that a paper has no room for: both stand in the note below the table."""
+SIGNS = {
+    "=": "“=”: not shown to be slower than the fastest; so are all that share it.",
+    "–": "Ranks such as 2–4: those that a case may have.",
+    "interval": "95 % interval: of the mean over blocks of each block’s median, in this run; behind “× best” of the ratio to "
+    "the fastest, paired pass by pass.",
+}
+"""What the note says of a sign, where it is used."""
+LETTERS = 80
+"""In about so many of a line a reason is cut short as in a terminal."""
 
 
 def latex_text(table: Table) -> str:
-    """A table for each comparison group, the fastest first; frameworks whose order is not decided share their ranks. Native
-    neurons, and groups in which nothing was timed, have none."""
-    groups = [(title, [entry for entry in group if entry.shows("step")]) for title, group in table.comparison_groups()]
-    tables = [_tabular(table, title, group) for title, group in groups if group and not group[0].native]
+    """A table for each comparison group, the fastest first; frameworks whose order is not decided share their ranks, and those
+    without a time stand last. Native neurons, and groups in which nothing was timed, have none."""
+    groups = [
+        (title, sorted(group, key=lambda entry: not entry.row.sound))
+        for title, group in table.comparison_groups()
+        if not group[0].native and any(entry.row.sound for entry in group)
+    ]
+    tables = [_table(table, number, title, group) for number, (title, group) in enumerate(groups, start=1)]
     return "\n".join(["% needs \\usepackage{booktabs}, and textcomp in LaTeX before 2020", *tables])
 
 
-def _tabular(table: Table, title: str, group: list[Entry]) -> str:
-    shown: list[Metric] = [metric for metric in table.shown_in(SUMMARY) if metric.head not in LEFT_OUT]
-    lines = [[latex(metric.head) for metric in shown]]
-    lines += [[latex(metric.short_text(entry)) for metric in shown] for entry in group]
-    for line, framework in zip(lines, ["framework", *(latex(entry.variant) for entry in group)], strict=True):
-        line.insert(1, framework)  # it stands behind its rank
-    columns = ["r" if metric.number else "l" for metric in shown]
-    columns.insert(1, "l")
-    head, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
-    rules = [f"  \\begin{{tabular}}{{{''.join(columns)}}}", "    \\toprule", head, "    \\midrule"]
-    ends = ["    \\bottomrule", "  \\end{tabular}"]
-    return "\n".join(["\\begin{table}", f"  \\caption{{{latex(title)}}}", *rules, *body, *ends, "\\end{table}", ""])
+def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
+    shown = [metric for metric in table.shown_in(SUMMARY) if metric.head not in LEFT_OUT]
+    shown = [metric for metric in shown if metric.name == "rank_low" or any(map(metric.short_text, group))]
+    notes = list(dict.fromkeys(filter(None, map(_note, group))))
+    head, *cells = [[metric.head for metric in shown], *([metric.short_text(entry) for metric in shown] for entry in group)]
+    lines = [[latex(cell) for cell in (head[0], "framework", *head[1:])]]
+    for entry, (rank, *others) in zip(group, cells, strict=True):
+        mark = f"\\textsuperscript{{{_letter(notes.index(_note(entry)))}}}" if _note(entry) else ""
+        name = f"{latex(entry.variant)}{mark}"
+        if entry.row.sound:
+            lines.append([latex(rank), name, *map(latex, others)])
+        else:
+            lines.append([latex(rank), name, f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}"])
+    columns = "".join("r" if metric.number else "l" for metric in shown)
+    first, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
+    return "\n".join(
+        [
+            "\\begin{table}",
+            "  \\centering",
+            f"  \\caption{{{latex(title)}}}",
+            f"  \\label{{tab:{_slug(f'snnbench {number} {table.conditions.short(group[0].row)}')}}}",
+            *[f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}", "    \\toprule", first, "    \\midrule"],
+            *[*body, "    \\bottomrule", "  \\end{tabular}"],
+            *_below(head, cells, notes),
+            *["\\end{table}", ""],
+        ]
+    )
+
+
+def _note(entry: Entry) -> str:
+    """The remarks on a row, or why it has no time, as a terminal has them."""
+    row = entry.row
+    return remarks_on(row) or " ".join(brief(reason_of(row), LETTERS).split())
+
+
+def _letter(number: int) -> str:
+    """a … z, aa, ab …
+
+    >>> _letter(0), _letter(27)
+    ('a', 'ab')
+    """
+    before, last = divmod(number, 26)
+    return (_letter(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[str]:
+    """What the signs in the table are, and its notes."""
+    ranks = [line[0] for line in cells]
+    used = {"=": any("=" in rank for rank in ranks), "–": any("–" in rank for rank in ranks), "interval": "95 % interval" in head}
+    said = [latex(text) for sign, text in SIGNS.items() if used[sign]]
+    said += [f"\\textsuperscript{{{_letter(number)}}}~{latex(note.rstrip('.'))}." for number, note in enumerate(notes)]
+    if not said:
+        return []
+    return [
+        "  \\par\\smallskip",
+        "  \\begin{minipage}{\\linewidth}\\footnotesize",
+        *(f"    {text}" for text in said),
+        "  \\end{minipage}",
+    ]
+
+
+def _slug(text: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def latex(text: str) -> str:
