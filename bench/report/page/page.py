@@ -83,10 +83,10 @@ def html_text(
                 for number, chunk in enumerate(chunks)
             },
         },
-        header=header(table),
+        header=header(table, missing),
         answer=answer(table),
         trust=trusted,
-        caveats=caveats(table, trusted),
+        caveats=caveats(table, trusted, missing),
         stills={figure.id: stills(table, figure) for figure in figures if figure.id == "winners"},
         sets=sets,
         fixed=conditions.fixed,

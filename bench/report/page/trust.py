@@ -17,8 +17,8 @@ PROMISED_OVERHEAD_S = 0.5
 CLOCKS = {"process": "CPU time of the process, all threads", "events": "CUDA events on the device"}
 
 
-def header(table: Table) -> dict[str, Any]:
-    """What was measured, when, where and with which version."""
+def header(table: Table, missing: Sequence[str] = ()) -> dict[str, Any]:
+    """What was measured, when, where and with which version; `missing` are planned cases without a record."""
     rows = table.rows
     records = [record for row in rows for record in row.records]
     counts = Counter(row.status for row in rows)
@@ -27,7 +27,8 @@ def header(table: Table) -> dict[str, Any]:
         "oldest": _date(min((record.started_at for record in records), default="")),
         "machines": [machine_label(machine) for machine in table.conditions.machines.values()],
         "versions": sorted({record.snnbench for record in records}),
-        "cases": len(rows),
+        "cases": len(rows) + len(missing),
+        "without": len(missing),
         "groups": len(table.conditions.groups),
         "counts": [(status, KINDS[status], counts[status]) for status in KINDS if counts[status]],
     }
@@ -53,7 +54,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     def say(kind: str, text: str, items: Iterable[str] = (), brief: str = "") -> None:
         sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
-    text = " ".join([f"{len(ranked)} of {_count(len(rows), 'case')} ranked.", *_proofs(ranked)])
+    text = " ".join([f"{len(ranked)} of {_count(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)])
     say("good" if ranked else "doubt", text, brief="nothing is ranked")
     if natives := [row for row in rows if row.sound and row.case.native]:
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
@@ -99,7 +100,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     if missing:
         why = "the run was interrupted, or a part of it is elsewhere"
         text = f"Missing: {_count(len(missing), 'planned case')} without a record: {why}."
-        say("doubt", text, missing, "cases without a record")
+        say("doubt", text, missing, f"{len(missing)} without a record")
     return sentences
 
 
@@ -117,12 +118,13 @@ def _proofs(ranked: Sequence[Row]) -> list[str]:
     return said
 
 
-def caveats(table: Table, sentences: Sequence[dict[str, Any]]) -> str:
-    """All reasons to doubt in one line."""
+def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence[str] = ()) -> str:
+    """All reasons to doubt in one line; the cases are those that were planned, also those `missing`."""
     ranked = sum(row.rankable for row in table.rows)
     doubts = [sentence["brief"] for sentence in sentences if sentence["kind"] == "doubt"]
     why = f"{_count(len(doubts), 'reason')} to doubt: {', '.join(doubts)}" if doubts else "no reason to doubt was found"
-    return f"{ranked} of {_count(len(table.rows), 'case')} ranked, each proved first; {why}"
+    planned = len(table.rows) + len(missing)
+    return f"{ranked} of {_count(planned, 'case')} ranked, each proved first; {why}"
 
 
 def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:

@@ -5,8 +5,9 @@ import re
 from support.synthetic import blocks, disturbed, record, table_of
 
 from snnbench.report.coverage import remarks_on
+from snnbench.report.metric import SUMMARY
 from snnbench.report.page.answer import NOTHING, answer
-from snnbench.report.page.trust import caveats, trust
+from snnbench.report.page.trust import caveats, header, trust
 
 
 def measured(steps: dict[str, float], **fields) -> list:
@@ -86,6 +87,23 @@ def test_winners_that_change_are_counted():
 def test_nothing_ranked_and_one_alone():
     assert answer(table_of([])) == answer(table_of([record("norse", "timeout", "no end")])) == [NOTHING]
     assert answer(table_of(blocks("torch")))[0].startswith("torch alone is ranked at a step: ")
+
+
+def test_planned_cases_without_a_record_are_cases_too():
+    table, missing = table_of(measured({"jax": 0.001, "torch": 0.002})), ["norse", "spyx", "sinabs"]
+    sentences = trust(table, [], missing)
+    assert sentences[0]["text"].startswith("2 of 5 cases ranked.")
+    assert caveats(table, sentences, missing).startswith("2 of 5 cases ranked, each") and "3 without a record" in caveats(
+        table, sentences, missing
+    )
+    assert header(table, missing)["cases"] == 5
+
+
+def test_the_memory_of_the_first_sentence_is_that_of_the_ranking_tables():
+    table = table_of(measured({"jax": 0.002, "norse": 0.003}))
+    best = next(entry for entry in table.entries if entry.variant == "jax")
+    (shown,) = [metric for metric in table.shown_in(SUMMARY) if metric.head == "memory"]
+    assert f"with {shown.text(best)} of memory" in answer(table)[0]
 
 
 def test_caveats_are_one_line_of_all_doubts():
