@@ -77,6 +77,9 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)
     assert verdict.faults == []
     assert verdict.remarks[0].startswith("12 planned cases are not in it, such as ")
+    forged.planned = {**names_of(forged), forged.records[0]["case_id"][::-1]: "torch of another size"}
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.remarks[0] == "1 planned case is not in it, torch of another size: it is a part of the run"
 
 
 def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):

@@ -1,10 +1,12 @@
-"""Bundles for sites: of made-up records, as if they had been verified."""
+"""Bundles for sites: of made-up records, as if they had been verified; and what is asked of a site in a browser."""
 
+from pathlib import Path
 from typing import Any
 
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.bundle import Bundle, header_of
 from snnbench.records.record import Record
+from snnbench.report.site.pages import site_files
 from snnbench.report.site.source import Source
 
 from .synthetic import blocks, record, unmeasured
@@ -111,3 +113,23 @@ def many_rows(count: int) -> Source:
         for place, (name, mode) in enumerate(names):
             records += blocks(name, step=1.37e-7 * case["time_steps"] * (case["neurons"] + 37.7 * place), mode=mode, **case)
     return source(records)
+
+
+def written(folder: Path, sources: list[Source]) -> Path:
+    """The folder, with the files of a site in it."""
+    for name, text in site_files(sources).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def choose(page: Any, name: str, text: str) -> str:
+    """Choose, and the answer that is there then."""
+    page.select_option(f"#choices select[name={name}]", label=text)
+    return page.locator(".verdict").inner_text()
+
+
+def chosen(page: Any) -> dict[str, str]:
+    """The text of every choice, by its name."""
+    script = "() => [...document.querySelectorAll('#choices select')].map((one) => [one.name, one.selectedOptions[0].text])"
+    return dict(page.evaluate(script))

@@ -96,7 +96,8 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     if not bundle.planned:
         yield "it has no plan: whether cases were left out cannot be told"
     if names := left_out(bundle):
-        yield f"{len(names)} planned cases are not in it, such as {names[0]}: it is a part of the run"
+        said = f"{len(names)} planned cases are not in it, such as" if len(names) > 1 else "1 planned case is not in it,"
+        yield f"{said} {names[0]}: it is a part of the run"
     theirs = sorted({record.adapter["name"] for record in records if record.adapter["reference"] not in OWN.values()})
     if theirs:
         yield f"adapters that are not snnbench's own, of which only a hash is known: {', '.join(theirs)}"

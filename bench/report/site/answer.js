@@ -39,18 +39,22 @@ function snapped(axis, value) {
   const chosen = [...data.groups[group]];
   chosen[axis] = value;
   chosenAxes.add(data.axes[axis].name);
-  const known = data.groups.map((_, number) => number).filter((number) => data.groups[number][axis] === value);
+  const known = data.groups.map((_, number) => number).filter((number) => data.groups[number][axis] === value && (data.counts[number] || number === group));
   return known.reduce((best, number) => nearer(distance(number, chosen), distance(best, chosen)) ? number : best);
 }
 
+// A value that only repeats what it is a value of.
+const choiceOf = (axis, value) => ({ [axis.head]: "yes", [`no ${axis.head}`]: "no" })[value] ?? value;
+
 function choices() {
   const own = data.groups[group], network = data.axes.findIndex((axis) => axis.name === "workload");
-  const alike = data.groups.filter((one) => one[network] === own[network]);
+  const timed = data.groups.filter((_, number) => data.counts[number] || number === group);
+  const alike = timed.filter((one) => one[network] === own[network]);
   const labels = data.axes.map((axis, at) => {
-    const known = new Set((axis.name === "workload" || axis.name === "device" ? data.groups : alike).map((one) => one[at]));
+    const known = new Set((axis.name === "workload" || axis.name === "device" ? timed : alike).map((one) => one[at]));
     known.delete(-1);
     if ((known.size < 2 && !ALWAYS.includes(axis.name)) || own[at] < 0) return "";
-    const options = [...known].sort((a, b) => a - b).map((value) => element("option", { value, selected: value === own[at] ? "" : undefined }, axis.values[value]));
+    const options = [...known].sort((a, b) => a - b).map((value) => element("option", { value, selected: value === own[at] ? "" : undefined }, choiceOf(axis, axis.values[value])));
     return element("label", {}, element("span", {}, axis.head), element("select", { name: axis.name, "data-axis": at }, ...options));
   });
   const device = element("select", { name: "machine" }, ...machines.map((one) => element("option", { value: one.kind, selected: one.kind === kind ? "" : undefined }, one.label)));
@@ -59,21 +63,23 @@ function choices() {
   if (focused) form.elements[focused]?.focus();
 }
 
+const oneOf = (number) => loads(data, number) ? "an epoch" : "a step";
+
 function sentence(rows) {
   const ranked = rows.filter((row) => row.best), leading = ranked.filter((row) => row.best === 1);
   const bold = (text) => element("b", {}, text);
-  const withOurs = (row) => [bold(named(row)), ...(row.ours ? [" ", ours()] : [])];
-  if (!ranked.length) return [rows.length ? "Each framework’s own neuron: another one in each, so none is the fastest." : "No framework has a time here."];
-  if (data.notes[group]) return [`Not decided: ${data.notes[group]}. The least that was measured is `, ...withOurs(ranked[0]), ": ", bold(`${seconds(ranked[0].step)} a step`), "."];
+  const marked = (row) => withMark(row, bold(named(row)));
+  if (!ranked.length) return [rows.length ? "Each framework’s own neuron: another one in each, so none is the fastest. The times are in the table." : "No framework has a time here."];
+  if (data.notes[group]) return [`Not decided: ${data.notes[group]}. The least that was measured is `, ...marked(ranked[0]), ": ", bold(`${seconds(ranked[0].step)} ${oneOf(group)}`), "."];
   if (leading.length > 1) {
     const some = leading.slice(0, MOST_NAMED), more = leading.length - some.length;
-    const names = some.flatMap((row, at) => [at ? at === some.length - 1 && !more ? " and " : ", " : "", ...withOurs(row)]);
+    const names = some.flatMap((row, at) => [at ? at === some.length - 1 && !more ? " and " : ", " : "", ...marked(row)]);
     const next = ranked.find((row) => row.best > 1);
-    return [...names, more ? ` and ${more} more` : "", " are level: none is shown to be faster", next ? `. The next, ${named(next)}, takes ${times(next.ratio)} times as long. ` : ". ", "The first took ", bold(`${seconds(leading[0].step)} a step`), "."];
+    return [...names, more ? ` and ${more} more` : "", " are level: ", leading.length > 2 ? "none" : "neither", " is shown to be faster", ...(next ? [". The next, ", ...withMark(next, named(next)), `, takes ${times(next.ratio)} times as long. `] : [". "]), "The first took ", bold(`${seconds(leading[0].step)} ${oneOf(group)}`), "."];
   }
   const [best, next] = ranked;
-  const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as ${named(next)}`), next.between ? ` (${between(next.between, times)})` : ""] : [", and nobody else was proved here"];
-  return [...withOurs(best), ": ", bold(`${seconds(best.step)} a step`), ...lead, "."];
+  const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as`), " ", ...marked(next), next.between ? ` (${between(next.between, times)})` : ""] : [", and nobody else was proved here"];
+  return [...marked(best), ": ", bold(`${seconds(best.step)} ${oneOf(group)}`), ...lead, "."];
 }
 
 function facts(rows, source) {
@@ -83,10 +89,11 @@ function facts(rows, source) {
   const memory = [size(best.memory) || "not weighed", leanest && leanest !== best ? `; the least is ${size(lean)}, of ${named(leanest)}` : best.memory ? ", the least of all" : ""];
   const sure = [best.interval ? `95 % interval ${between(best.interval, seconds)}` : "no interval: one block",
     `${best.blocks} block${best.blocks > 1 ? "s" : ""} of fresh processes`, best.others ? `confirmed by ${best.others} other${best.others > 1 ? "s" : ""}` : "1 submitter", ...best.remarks];
-  const others = ranked.filter((row) => !row.ours);
+  const others = ranked.filter((row) => !row.mark);
   const found = [["memory", memory.join("")], ["how sure", sure.join(" · ")]];
-  if (best.ours && others.length) found.push(["of the others", `${named(others[0])}, ${seconds(others[0].step)} a step`]);
-  found.push(["proved", "to compute the same network as a float64 oracle, before it was timed"]);
+  if (best.mark && others.length) found.push(["of the others", `${named(others[0])}, ${seconds(others[0].step)} ${oneOf(group)}`]);
+  found.push(["proved", loads(data, group) ? "to deliver frames and labels that equal, element by element, those that NumPy makes of the recordings, which are tonic’s"
+    : "to compute the same network as a float64 oracle, before it was timed"]);
   found.push(["measured", `${source.date} by ${source.by}, snnbench ${source.snnbench}${source.note ? `: ${source.note}` : ""}`]);
   return found;
 }
@@ -100,7 +107,8 @@ function show(note = "") {
     note ? element("p", { class: "note", role: "status" }, note) : "",
     element("dl", { class: "facts" }, ...facts(rows, source).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
     ...tableOf(data, group, ""),
-    element("p", { class: "muted" }, `${conditionsOf(data, group, true).join(" · ")}. Everywhere here: ${conditionsOf(data, group, false).join(", ")}. `,
+    element("p", { class: "muted" }, [["", conditionsOf(data, group, true).join(" · ")], ["Everywhere here: ", conditionsOf(data, group, false).join(", ")]]
+      .filter(([, text]) => text).map(([head, text]) => `${head}${text}. `).join(""),
       element("a", { href: `machine/${kind}.html` }, "All of this machine")));
   document.body.dataset.group = data.ids[group];
 }
@@ -121,7 +129,7 @@ async function changed({ target }) {
     const before = data.groups[group], axis = +target.dataset.axis;
     group = snapped(axis, +target.value);
     const moved = data.axes.filter((one, at) => at !== axis && before[at] !== data.groups[group][at] && before[at] >= 0 && data.groups[group][at] >= 0)
-      .map((one) => `${one.head} ${one.values[data.groups[group][data.axes.indexOf(one)]]}`);
+      .map((one) => [one.head, one.values[data.groups[group][data.axes.indexOf(one)]]]).map(([head, value]) => value.includes(head) || head === "measured by" ? value : `${head} ${value}`);
     show(moved.length ? `Measured with that: ${moved.join(", ")}.` : "");
   }
   history.replaceState(null, "", `#${kind}.${data.ids[group]}`);

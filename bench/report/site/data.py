@@ -10,7 +10,7 @@ from snnbench.adapters.base.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
 from ..coverage import CONDITIONS, FLAGS, axis_of, reason_of
-from .source import Source, framework_of, is_ours, kind_of_row, slug, undecided, version_of
+from .source import MEANINGS, Source, framework_of, kind_of_row, mark_of, slug, undecided, version_of
 
 TOTAL = 10_000
 """Parts of a whole in which intervals are told."""
@@ -83,7 +83,8 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
         "confirmed": known,
         "variants": list(variants),
         "pages": [slug(frameworks[name]) for name in variants],
-        "ours": [index for index, name in enumerate(variants) if is_ours(frameworks[name])],
+        "marks": [mark_of(frameworks[name]) for name in variants],
+        "meanings": MEANINGS,
         "versions": list(versions),
         "reasons": list(reasons),
         "flags": [words for words, _ in FLAGS.values()],

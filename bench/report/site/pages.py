@@ -14,7 +14,7 @@ from ..badge import badge_of, badge_svg
 from ..coverage import FLAGS
 from .data import data_of, kinds, label_of, script
 from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_endings
-from .source import AGREE, Source, confirmations, framework_of, in_order, is_ours, slug
+from .source import AGREE, MEANINGS, Source, confirmations, framework_of, in_order, mark_of, slug
 from .standings import comparisons, standings
 
 HERE = Path(__file__).parent
@@ -31,8 +31,8 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     rows = [row for source in sources for row in source.rows]
     by_kind, confirmed = kinds(sources), confirmations(sources)
     names = in_order(framework_of(row) for row in rows)
-    counts = f"{len(rows)} cases of {len(names)} frameworks on {len(by_kind)} kind{'s' * (len(by_kind) > 1)} of machines"
-    shared = {"version": __version__, "counts": counts}
+    counts = f"{len(rows)} cases of {len(names)} frameworks on {len(by_kind)} kind{'s' * (len(by_kind) > 1)} of machine"
+    shared = {"version": __version__, "counts": counts, "meanings": MEANINGS}
 
     def page(template: str, here: str, **values: Any) -> str:
         return templates.get_template(template).render(up="../" * here.count("/"), here=here, **shared, **values) + "\n"
@@ -48,7 +48,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         "index.html",
         machines=listed,
         machines_json=Markup(json.dumps(listed).replace("<", "\\u003c")),
-        frameworks=[(name, slug(name), is_ours(name)) for name in names],
+        frameworks=[(name, slug(name), mark_of(name)) for name in names],
     )
     for machine, (kind, entries) in zip(machines, by_kind.items(), strict=True):
         files[f"data/{kind}.js"] = script(kind, data_of(entries, confirmed))
@@ -60,7 +60,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         own = [row for row in rows if framework_of(row) == name]
         badge = badge_of(newest_endings(own))
         where = f"framework/{slug(name)}.html"
-        about = {"name": name, "page": slug(name), "own": is_ours(name), "badge": badge["message"]}
+        about = {"name": name, "page": slug(name), "mark": mark_of(name), "badge": badge["message"]}
         files[where] = page("framework.html.j2", where, **about, **framework_page(name, own), standings=standings(own, held))
         files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = json.dumps(badge) + "\n", badge_svg(badge)
     neurons, lines = _coverage(rows, names)
@@ -96,5 +96,5 @@ def _coverage(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[str], lis
         for neuron in neurons:
             tried = by_versions([row for row in own if neuron_of(row) == neuron])
             cells.append(cell_of(list(tried.values())[-1]) if tried else ("", "", ""))
-        lines.append((name, slug(name), is_ours(name), cells))
+        lines.append((name, slug(name), mark_of(name), cells))
     return neurons, lines

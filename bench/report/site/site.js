@@ -48,7 +48,7 @@ function rowsOf(data, group) {
     rows.push({
       ...row,
       name: data.variants[row.variant], page: data.pages[row.variant], release: data.versions[row.version],
-      ours: data.ours.includes(row.variant), interval: ends(row.step, row.low, row.high), others: data.confirmed[at] ?? 0,
+      mark: data.marks[row.variant], meaning: data.meanings[data.marks[row.variant]], interval: ends(row.step, row.low, row.high), others: data.confirmed[at] ?? 0,
       between: ends(row.ratio, row.ratio_low, row.ratio_high), remarks: data.flags.filter((_, bit) => row.flags & 1 << bit),
     });
   }
@@ -56,7 +56,7 @@ function rowsOf(data, group) {
 }
 
 const named = (row) => row.release && !row.name.includes(row.release) ? `${row.name} ${row.release}` : row.name;
-const ours = () => element("span", { class: "ours", title: "this project's own kernels" }, "ours");
+const withMark = (row, text) => [text, ...(row.mark ? [" ", element("span", { class: "ours", title: row.meaning }, row.mark)] : [])];
 const link = (row, folder) => element("a", { href: `${folder}framework/${row.page}.html` }, row.name);
 // From one end to the other, with one unit where they share it.
 function between(ends, say) {
@@ -65,9 +65,20 @@ function between(ends, say) {
   return `${unit && high.endsWith(` ${unit}`) ? number : low} – ${high}`;
 }
 const rank = (row) => !row.best ? "" : `${row.best === 1 && row.worst > 1 ? "=" : ""}${row.best < row.worst ? `${row.best}–${row.worst}` : row.best}`;
-const HEADS = [["#", "ranks that it may have; =: not shown to be slower than the fastest"], ["framework", ""], ["step", "forward and backward, and the 95 % interval in this run"],
-  ["× fastest", "its step over that of the fastest, with a 95 % interval"], ["forward", ""], ["backward", ""], ["inference", ""],
+const HEADS = [["#", "ranks that it may have; =: not shown to be slower than the fastest"], ["framework", ""], ["step", ""],
+  ["× fastest", "its time over that of the fastest, with a 95 % interval"], ["forward", ""], ["backward", ""], ["inference", ""],
   ["memory", "the most in use at once"], ["remarks", "what to know before trusting its time"]];
+
+const valueOf = (data, group, name) => {
+  const at = data.axes.findIndex((axis) => axis.name === name);
+  return at < 0 || data.groups[group][at] < 0 ? "" : data.axes[at].values[data.groups[group][at]];
+};
+const loads = (data, group) => valueOf(data, group, "workload") === "data";
+// What is timed as a whole, and what it is of.
+function whole(data, group) {
+  if (loads(data, group)) return ["epoch", "every batch of the data, delivered, and trained on if there is a network behind"];
+  return ["step", "a forward, a backward and an update, and the 95 % interval in this run"];
+}
 
 function tableOf(data, group, folder) {
   const rows = rowsOf(data, group);
@@ -76,14 +87,14 @@ function tableOf(data, group, folder) {
   const small = (text) => text ? element("small", {}, text) : "";
   const body = rows.map((row) => element("tr", { class: row.best === 1 && !data.notes[group] ? "leading" : undefined },
     element("td", { class: "number" }, data.notes[group] ? "" : rank(row)),
-    element("th", { scope: "row" }, link(row, folder), " ", element("small", {}, row.name.includes(row.release) ? "" : row.release), row.ours ? " " : "", row.ours ? ours() : ""),
+    element("th", { scope: "row" }, link(row, folder), " ", ...withMark(row, element("small", {}, row.name.includes(row.release) ? "" : row.release))),
     element("td", { class: "number" }, seconds(row.step), " ", small(between(row.interval, seconds))),
     element("td", { class: "number" }, row.ratio ? times(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, times) : "")),
     ...phases.map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
     element("td", { class: "number" }, size(row.memory)),
     element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));
   const headed = (text) => text === "× fastest" && data.notes[group] ? "× least" : text;
-  const head = element("tr", {}, ...heads.map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, headed(text))));
+  const head = element("tr", {}, ...heads.map((one) => one[0] === "step" ? whole(data, group) : one).map(([text, hint]) => element("th", { scope: "col", title: hint || undefined, class: ["framework", "remarks"].includes(text) ? undefined : "number" }, headed(text))));
   const table = element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   const reasons = new Map();
   for (const [variant, version, reason, memory] of data.others[group]) {

@@ -13,8 +13,12 @@ from ...records.bundle import Bundle
 from ...records.rows import Row, rows_of
 from ..theme import OWN as COLOURED
 
-OURS = ("fused",)
-"""Frameworks whose kernels are this project's own: a reader should know who measured whom."""
+MARKS = {**dict.fromkeys(("fused", "frames"), "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
+"""What is this project's own, its kernels and its loops: a reader should know who measured whom."""
+MEANINGS = {
+    "ours": "this project’s own",
+    "plain loop": "this project’s own loop over time steps, in the array library alone: what a framework is compared with",
+}
 AGREE = 1.25
 """A time of somebody else on a machine of the same kind confirms one if it is within this factor."""
 
@@ -56,12 +60,13 @@ def undecided(group: Sequence[Row]) -> str:
     """Why nobody of a comparison is shown to be the fastest; empty if somebody is. Times of which so much was disturbed say
     nothing, also where nobody else is there."""
     leading = [row for row in group if row.standing and row.standing.best == 1]
-    notes = [row.standing.note for row in leading if row.standing and row.standing.note][:1]
+    notes = [row.standing.note.replace(": ", ", ") for row in leading if row.standing and row.standing.note][:1]
     return ", ".join([*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])])
 
 
-def is_ours(framework: str) -> bool:
-    return framework in OURS
+def mark_of(framework: str) -> str:
+    """`ours`, `plain loop`, or nothing for who is somebody else's."""
+    return MARKS.get(framework, "")
 
 
 def in_order(frameworks: Iterable[str]) -> list[str]:

@@ -1,15 +1,13 @@
 """The site in a real browser, opened as files: the answer is there at the first click, and nothing is asked of anybody."""
 
-import re
 import shutil
 from time import perf_counter
 
 import pytest
-from support.sites import neurons_by_precisions, source, three_by_three, two_of_a_name
-from support.synthetic import HOSTILE, blocks, disturbed
+from support.sites import choose, chosen, source, three_by_three, written
+from support.synthetic import HOSTILE, blocks
 
 from snnbench import units
-from snnbench.report.site.pages import site_files
 
 CUT = """(width) => [...document.querySelectorAll("button, select, summary, h1, h2, p, dd, dt, nav a, label, li")]
   .filter((one) => one.checkVisibility() && !one.closest(".scroll") && one.getBoundingClientRect().right > width + 1)
@@ -34,56 +32,10 @@ CONTRAST = """() => {
 }"""
 
 
-def written(folder, sources):
-    for name, text in site_files(sources).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("site"), three_by_three())
-
-
 @pytest.fixture(scope="module")
 def rows():
     """Rows of the three machines that one person measured."""
     return [row for source in three_by_three()[:3] for row in source.rows]
-
-
-@pytest.fixture
-def visit(browser):
-    pages = []
-
-    def start(folder, page="index.html", width=1400, scheme="light"):
-        seen = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        seen.heard, seen.asked, inside = [], [], folder.as_uri() + "/"
-        seen.on("console", lambda said: seen.heard.append(f"{said.type}: {said.text}"))
-        seen.on("pageerror", lambda error: seen.heard.append(f"error: {error}"))
-        seen.on("dialog", lambda dialog: seen.heard.append(f"dialog: {dialog.message}"))
-        seen.on("request", lambda asked: seen.asked.append(asked.url) if not asked.url.startswith(inside) else None)
-        seen.goto(inside + page)
-        if page.startswith(("index", "machine")):
-            seen.wait_for_selector("body[data-group]")
-        pages.append(seen)
-        return seen
-
-    yield start
-    for page in pages:
-        assert page.heard == [] and page.asked == [], (page.heard, page.asked)
-        page.close()
-
-
-def choose(page, name: str, text: str) -> str:
-    """Choose, and the answer that is there then."""
-    page.select_option(f"#choices select[name={name}]", label=text)
-    return page.locator(".verdict").inner_text()
-
-
-def chosen(page) -> dict[str, str]:
-    script = "() => [...document.querySelectorAll('#choices select')].map((one) => [one.name, one.selectedOptions[0].text])"
-    return dict(page.evaluate(script))
 
 
 def test_the_answer_is_there_when_the_page_is(visit, folder, rows):
@@ -118,102 +70,6 @@ def test_a_click_answers_within_a_moment(visit, folder):
     took = seen.evaluate(measure)
     assert took < 1000, f"{took:.0f} ms"
     assert seen.locator(".verdict").inner_text()
-
-
-def test_a_choice_snaps_to_what_was_measured(visit, folder):
-    """bf16 was not measured at 97 neurons: the nearest size that was comes along, and is told."""
-    seen = visit(folder)
-    choose(seen, "precision", "fp32")
-    choose(seen, "neurons", "97")
-    assert seen.locator(".note").count() == 0
-    choose(seen, "precision", "bf16")
-    assert (chosen(seen)["precision"], chosen(seen)["neurons"]) == ("bf16", "193")
-    assert seen.locator(".note").inner_text() == "Measured with that: neurons 193."
-    for name in chosen(seen):
-        options = seen.locator(f"#choices select[name={name}] option").all_inner_texts()
-        for option in options if name != "machine" else []:
-            assert "No framework" not in choose(seen, name, option), (name, option)
-            assert chosen(seen).get(name, option) == option
-
-
-CLICK_THROUGH = """async () => {
-  const wrong = [];
-  for (const id of data.ids) {
-    const start = () => { group = data.ids.indexOf(id); show(); };
-    start();
-    const names = [...form.elements].map((select) => select.name).filter((name) => name !== "machine");
-    for (const name of names) {
-      for (const { value } of [...form.elements[name]?.options ?? []]) {
-        start();
-        form.elements[name].value = value;
-        answer.replaceChildren();
-        form.elements[name].dispatchEvent(new Event("change", { bubbles: true }));
-        await new Promise((done) => setTimeout(done));
-        const at = data.axes.findIndex((axis) => axis.name === name);
-        const told = answer.innerText, right = form.elements[name]?.value === value && /^measured$/m.test(told);
-        if (!right) wrong.push([id, name, data.axes[at].values[value], told]);
-      }
-    }
-  }
-  return wrong;
-}"""
-
-
-def test_every_option_of_every_comparison_has_an_answer(visit, tmp_path):
-    """Also of a second bundle of the same name, and of the second machine in it."""
-    seen = visit(written(tmp_path, two_of_a_name()))
-    assert len(seen.locator("select[name=source] option").all()) == 3
-    assert seen.evaluate(CLICK_THROUGH) == []
-    assert "spyx" in choose(seen, "source", "one, 2026-11-20, made-up (3)")
-
-
-def test_what_was_chosen_stays_chosen(visit, tmp_path):
-    """Sizes give way to a precision, and the neuron does not."""
-    seen = visit(written(tmp_path, [neurons_by_precisions()]))
-    for neuron in ("hard", "none", "soft"):
-        choose(seen, "neuron", neuron)
-        for precision in ("bf16", "fp16", "fp32"):
-            choose(seen, "precision", precision)
-            assert (chosen(seen)["neuron"], chosen(seen)["precision"]) == (neuron, precision)
-    choose(seen, "precision", "bf16")
-    choose(seen, "neuron", "hard")
-    assert (chosen(seen)["precision"], chosen(seen)["neurons"], chosen(seen)["time_steps"]) == ("bf16", "322", "74")
-
-
-def test_an_answer_to_an_earlier_question_does_not_stay(visit, tmp_path):
-    seen = visit(written(tmp_path, two_of_a_name()))
-    seen.evaluate("data.sources = {}")
-    assert "undefined" in choose(seen, "neuron", "none"), "what is wrong is said in its place"
-    assert seen.locator(".facts").count() == 0
-
-
-def test_who_is_level_is_said_to_be(visit, folder):
-    seen = visit(folder)
-    text = choose(seen, "neurons", "31")
-    assert re.match(r"(spyx 1.0 and jax 1.0|jax 1.0 and spyx 1.0) are level: none is shown to be faster", text)
-    assert seen.locator("#answer tbody tr td:first-child").all_inner_texts() == ["=1–2", "=1–2"]
-
-
-def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
-    """Also where nobody else is there, and on the page of the machine."""
-    records = [*disturbed(blocks("torch", neurons=97), 2), *blocks("norse", step=0.009, neurons=97)]
-    records += disturbed(blocks("norse", neurons=193), 2)
-    site = written(tmp_path, [source(records)])
-    seen = visit(site)
-    for neurons, name in (("97", "torch"), ("193", "norse")):
-        text = choose(seen, "neurons", neurons)
-        assert text.startswith(f"Not decided: disturbed. The least that was measured is {name} 1.0"), text
-        assert seen.locator("tr.leading").count() == 0
-        assert {*seen.locator("#answer tbody tr td:first-child").all_inner_texts()} == {""}
-    (machine,) = (path.name for path in (site / "machine").iterdir())
-    assert visit(site, f"machine/{machine}").locator("summary", has_text="not decided: disturbed").count() == 2
-    assert "not decided" in visit(site, "framework/torch.html").locator("main").inner_text()
-
-
-def test_a_framework_that_cannot_is_named_with_its_reason(visit, folder):
-    seen = visit(folder)
-    seen.locator(".missing summary").click()
-    assert "rockpool 1.0 – unsupported: why rockpool is unsupported" in seen.locator(".missing").inner_text()
 
 
 def test_another_machine_and_a_link(visit, folder):
