@@ -22,6 +22,7 @@ def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     without_first[0] = 0
     yield "the first step is left out", e.suppose(currents=without_first)
     yield "the reset comes one step late", _traced(e, resets=np.concatenate([np.zeros_like(spikes[:1]), spikes[:-1]]))
+    yield "loses the input of the step after a spike: the potential is zero there", _loses_input(e)
     for least, words in ((0.0, "0"), (-threshold, f"{-threshold:g}")):
         yield f"the potential is cut off below {words}", _traced(e, before=partial(np.maximum, least))
         yield f"the potential is cut off below {words} after the reset", _traced(e, after=partial(np.maximum, least))
@@ -57,6 +58,17 @@ def _traced(
         v[t] = before(e.spec.decay * rest + current) - a[t]
         rest = after(after_reset(e.spec, v[t], resets[t], a[t]))
     return e.suppose(currents=currents_for(e, v + above))
+
+
+def _loses_input(e: Evidence) -> Hypothesis:
+    """A loop that resets to zero a step late, behind the charge: v[t] = (decay·v[t−1] + x[t])·(1 − s[t−1])."""
+    v, before = np.zeros_like(e.right.currents), np.zeros_like(e.right.currents[0])
+    spikes, a = e.right.spikes, risen(e.spec, e.right.spikes)
+    for t, current in enumerate(synaptic(e.spec, e.right.currents)):
+        fired = spikes[t - 1] > 0 if t else np.zeros_like(before, dtype=bool)
+        before = np.where(fired, 0.0, e.spec.decay * before + current)
+        v[t] = before - a[t]
+    return e.suppose(currents=currents_for(e, v))
 
 
 def _rests(e: Evidence, pause: int) -> Hypothesis:

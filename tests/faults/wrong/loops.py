@@ -55,6 +55,25 @@ class ResetsOneStepLate(OfLoop):
     kind = LateReset
 
 
+class LostInput(Recurrence):
+    fired_before = None
+
+    def charged(self, after, current, t):
+        v = super().charged(after, current, t)
+        return v if t == 0 else v * (self.fired_before == 0).to(v.dtype)
+
+    def reset(self, v, spikes):
+        self.fired_before = spikes[-1]
+        return v
+
+
+class LosesInput(OfLoop):
+    """Resets to zero in the step after a spike, behind the charge, as snnTorch's `Leaky` did until 0.7.0."""
+
+    name = "wrong-loses-input"
+    kind = LostInput
+
+
 class Resting(Recurrence):
     def fired(self, v, spikes):
         free = 1.0 if not spikes else (spikes[-1] == 0).to(v.dtype)
