@@ -63,7 +63,8 @@ class Adapter(ABC):
     requires: tuple[str, ...] = ()
     """Modules to import; one that is missing is reported as not installed."""
     distribution: str | None = None
-    """The distribution whose version is reported; default: the top-level name of the last of `requires`."""
+    """The distribution whose version is reported, such as "my-framework"; default: the top-level name of the last of `requires`.
+    An adapter from outside that names none and requires only torch or JAX has no version that is known."""
     constructions: tuple[str, ...] = ("default",)
     """Ways to spell the network; the first is the default."""
     linear_constructions: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ class TorchAdapter(Adapter):
         class Mine(TorchAdapter):
             name = "mine"
             requires = ("torch", "my_framework")
+            distribution = "my-framework"
 
             def neuron(self, spec, features):
                 return my_framework.LIF(decay=spec.decay, threshold=spec.threshold)

@@ -51,12 +51,12 @@ def adapters(
             lacks = {variant.lacks: None for variant in listed if variant.framework == info.name}
             absent = info.lacking or info.error or (None not in lacks and next(iter(lacks), None))
             state = f"[dim]{escape(' '.join(absent.split()))}[/]" if absent else counts
-            line(f"[bold]{escape(f'{info.name:<{width}}')}[/]  {info.version or '':<12} {state}")
+            line(f"[bold]{escape(f'{info.name:<{width}}')}[/]  {info.version or '–':<12} {state}")
         line("snnbench adapters NAME lists every variant of an adapter.")
         return
     for info in shown:
         mine = [variant for variant in listed if variant.framework == info.name]
-        line(f"[bold]{escape(info.name)}[/] {info.version or ''} [dim]environment {info.home}[/]")
+        line(f"[bold]{escape(info.name)}[/] {info.version or '–'} [dim]environment {info.home}[/]")
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
         if info.loads_data:

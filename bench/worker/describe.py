@@ -25,6 +25,9 @@ from ..workloads import workload_of
 from .closure import closure_of
 from .task import Inquiry
 
+BASES = ("torch", "jax")
+"""What the base classes require."""
+
 
 def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
     """An adapter's name, version and abilities, or the `error` of its import: `no_adapter` if nothing else can become of it.
@@ -46,7 +49,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
     return {
         "reference": reference,
         "name": adapter.name,
-        "version": None if missing else _version(adapter.distribution or (adapter.requires or ("",))[-1].split(".")[0]),
+        "version": None if missing else _version(_distribution(adapter, reference)),
         "missing": missing,
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
@@ -57,6 +60,13 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "closure": closure_of(["numpy", *adapter.requires, *imported_modules(reference)]),
         "refusals": {case.id: reason for case in cases if (reason := _refusal(adapter, case))},
     }
+
+
+def _distribution(adapter: Adapter, reference: str) -> str:
+    """The distribution whose version is the adapter's; empty if nobody knows: an adapter from outside that requires no
+    more than its base class has not said of what it is a version."""
+    last = (adapter.requires or ("",))[-1].split(".")[0]
+    return adapter.distribution or ("" if last in BASES and reference not in registry.OWN.values() else last)
 
 
 def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
