@@ -57,7 +57,7 @@ def equivalence(
         try:
             case, seconds = planned()[number], parse_duration(timeout)
         except (ConfigError, TypeError, ValueError) as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         with checker(seconds) as proofs:
             checked = proofs.prove(case)
         if checked.status == "unsupported":

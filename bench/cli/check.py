@@ -64,15 +64,17 @@ def check(
     except KeyboardInterrupt:  # typer turns it into a silent exit
         interrupted = True
         say(f"interrupted after {len(results)} of {len(cases)} proofs")
+    faults: dict[str, list[str]] = defaultdict(list)
+    for result in results:
+        if result.status not in WELL:
+            faults[result.reason or result.status].append(result.name)
     if as_json:
         print_json([result.as_dict() for result in results])
+        for reason, failed in faults.items():
+            say(f"{', '.join(failed)}: {reason}")
     else:
         console = output()
         console.print(_table(results))
-        faults: dict[str, list[str]] = defaultdict(list)
-        for result in results:
-            if result.status not in WELL:
-                faults[result.reason or result.status].append(result.name)
         for reason, failed in faults.items():
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
             if traceback := next((one.traceback for one in results if one.name in failed and one.traceback), None):

@@ -14,6 +14,18 @@ def checked(*statuses: tuple[str, str]) -> str:
     return json.dumps(cases)
 
 
+def luminance(colour: str) -> float:
+    """Relative, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colour", COLOURS.values())
+def test_white_letters_are_read_on_it(colour):
+    assert 1.05 / (luminance(colour) + 0.05) >= 4.5
+
+
 @pytest.mark.parametrize(
     ("statuses", "message", "colour"),
     [
