@@ -16,6 +16,10 @@ COLUMN_WIDTH = 245
 """Points: a column of a two-column paper (3.4 inches). One Vega pixel is one point."""
 TEXT_SIZE = 8
 PIXELS_PER_INCH = 300
+TWO_COLUMNS = 510
+"""Points: the text of a two-column paper. A map that is wider than a column is at most so wide."""
+MOST_LETTERS, FEWEST_LETTERS = 100, 8
+"""Letters of a file's name about the conditions, and of a part of it that is cut."""
 LETTERS = 52
 """Letters of a title that fit into a line."""
 
@@ -66,7 +70,8 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     values = {
         **named("light"),
         **panel.names,
-        **{"points": panel.data(table), "columns": 2, "cell": 132, "names_width": 90, "written": "brief"},
+        **{"points": panel.data(table), "columns": 2, "names_width": 90, "written": "brief"},
+        "cell": max(88, min(132, (TWO_COLUMNS - 80) // panel.names.get("cells", 1))),
         **{"width": COLUMN_WIDTH, "height": panel.names.get("row", ROW) * len(variants)},
     }
     if variants and all(variant in table.variants for variant in variants):
@@ -79,5 +84,8 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
 
 
 def _slug(title: str) -> str:
-    words = re.sub(r"[^a-z0-9=.]+", "-", title.lower()).replace("=", "").strip("-")
-    return f"-{words[:80]}" if words else ""
+    """The parts of a panel's title, so that none is lost: where the whole is too long the longest part is cut."""
+    parts = [words for part in title.lower().split(" · ") if (words := "-".join(re.findall(r"[a-z0-9]+", part)))]
+    while (over := len("-".join(parts)) - MOST_LETTERS) > 0 and len(longest := max(parts, key=len)) > FEWEST_LETTERS:
+        parts[parts.index(longest)] = longest[: max(FEWEST_LETTERS, len(longest) - over)].rstrip("-")
+    return "-".join(["", *parts])

@@ -1,11 +1,14 @@
 """Figures for print: whole specifications, and files in all formats."""
 
 import json
+import re
 
 import pytest
+from support.paths import ROOT
 
 from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
-from snnbench.report.plots import Choice, drawn, paper_spec
+from snnbench.report.files import read_results
+from snnbench.report.plots import COLUMN_WIDTH, DRAWING, TWO_COLUMNS, Choice, drawn, paper_spec
 
 
 @pytest.fixture(autouse=True)
@@ -15,9 +18,10 @@ def coarse(monkeypatch):
 
 
 def test_the_printed_coverage_map_has_every_case(examples):
-    (panel,) = coverage_map(examples).panels
-    assert len(panel.points) == len(examples.entries) == 192
-    words = [point["word"] for point in panel.points]
+    panels = coverage_map(examples).panels
+    assert [panel.title for panel in panels] == [f"conditions {first} to {first + 7} of 24" for first in (1, 9, 17)]
+    words = [point["word"] for panel in panels for point in panel.points]
+    assert len(words) == len(examples.entries) == 192
     assert words.count("unsupported") == 24 and words.count("timeout") == 1 and words.count("#1") == 24
     assert all(content for _, content in drawn(examples, [coverage_map(examples)]))
 
@@ -48,6 +52,24 @@ def test_figures_are_chosen_by_name_phase_and_format(examples):
     assert names and all(name.startswith("times-") and "backward" in name and name.endswith(".svg") for name in names)
     every = {name for each in figures if each.id == "times" for name, _ in drawn(examples, [each], Choice(formats=("svg",)))}
     assert names < every
+
+
+def test_names_of_files_tell_panels_apart_without_their_numbers():
+    results = read_results([ROOT / "results" / "training"])
+    figures = figures_of(results.table)
+    for each in figures:
+        each.panels = each.panels[:40]
+    names = [name for name, _ in drawn(results.table, figures, Choice(("roofline", "winners"), formats=("svg",)))]
+    assert len(names) > 8 and all(re.fullmatch(r"[a-z-]+-\d\d[a-z0-9-]*\.svg", name) for name in names), names
+    unnumbered = [re.sub(r"-\d\d", "", name, count=1) for name in names]
+    assert len({*unnumbered}) == len(names)
+
+
+def test_maps_are_at_most_as_wide_as_two_columns(examples):
+    for each, most in ((figures_of(examples)[0], TWO_COLUMNS), (coverage_map(examples), TWO_COLUMNS)):
+        for panel in each.panels[:2]:
+            svg = DRAWING[".svg"](paper_spec(each, panel, examples)).decode()
+            assert COLUMN_WIDTH < float(re.search(r'width="([\d.]+)"', svg)[1]) <= most, each.id
 
 
 def test_a_specification_for_print_is_whole(examples):

@@ -1,5 +1,7 @@
 """The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
 
+from typing import Any
+
 from ..coverage import kind_of, rank_of
 from ..table import Table
 from .figure import Figure, Panel
@@ -13,19 +15,29 @@ WORDS = {
     "refused": "refused",
     "not-run": "not to be had, or not tried",
 }
+MOST = 8
+"""Conditions of one map: so many are as wide as two columns of a paper."""
 COLOURS = ("#bfe6d8", "#f7dfae", "#eed6e3", "#f0c3a4", "#e3e5e8")
 
 
 def coverage_map(table: Table) -> Figure:
-    points = []
+    points: dict[str, list[dict[str, Any]]] = {}
     for entry in table.entries:
         row = entry.row
         word = f"#{rank_of(row)}" if row.standing else row.status.replace("_", " ")
-        points.append(
-            {"row": entry.index, "conditions": table.title(entry.parts) or "all cases", "word": word, "kind": WORDS[kind_of(row)]}
-        )
-    panels = [Panel("", {}, points, {}, {"variants": table.variants})] if points else []
+        conditions = table.title(entry.parts) or "all cases"
+        point = {"row": entry.index, "conditions": conditions, "word": word, "kind": WORDS[kind_of(row)]}
+        points.setdefault(conditions, []).append(point)
+    panels = [_panel(table, list(points.values()), first) for first in range(0, len(points), MOST)]
     return Figure("coverage", "Coverage", TEXT, _spec(), panels, "There are no records.")
+
+
+def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Panel:
+    """The map of MOST of the conditions, from the `first` on."""
+    shown = columns[first : first + MOST]
+    title = f"conditions {first + 1} to {first + len(shown)} of {len(columns)}" if len(columns) > MOST else ""
+    points = sorted((point for column in shown for point in column), key=lambda point: point["row"])
+    return Panel(title, {}, points, {}, {"variants": table.variants})
 
 
 def _spec() -> Spec:
