@@ -7,7 +7,7 @@ from snnbench.adapters.base.breakdown import KINDS, STAGES
 from ..metric import Entry, part_column
 from ..table import Table
 from .figure import Figure, panel_of
-from .spec import APART, LEGEND, MEBIBYTES, SECONDS, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
+from .spec import APART, MEBIBYTES, SECONDS, THERE, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXTS = {
     "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a framework computes as one stays "
@@ -39,7 +39,8 @@ def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, st
         shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])
         if shown:
             points = [_point(entry, fields, size) for entry in shown]
-            panels.append(panel_of(table, where, shown, {}, points))
+            there = [part for part in fields if any(point.get(part) for point in points)]
+            panels.append(panel_of(table, where, shown, {}, points, there=there))
     return Figure(name, title, text, _spec(list(fields), words), panels, missing)
 
 
@@ -62,7 +63,7 @@ def _spec(parts: list[str], words: str) -> Spec:
     axis = {"title": "seconds" if words == SECONDS else "memory", "tickCount": 5, "labelExpr": words, **APART}
     encoding = {
         "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal("part", scale={"domain": parts, "range": "$parts"}, legend={**LEGEND, "symbolType": "square"}),
+        "color": nominal("part", scale={"domain": parts, "range": "$parts"}, legend={**THERE, "symbolType": "square"}),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", amount="words"),
     }

@@ -5,7 +5,7 @@ from typing import Any
 from ..coverage import kind_of, rank_of
 from ..table import Table
 from .figure import Figure, Panel
-from .spec import LEGEND, Spec, by_variant, drawing, layer, nominal
+from .spec import THERE, Spec, by_variant, drawing, layer, nominal
 
 TEXT = "How each case ended; #1 is the fastest step of its column, #=1–3 shares the first three ranks with others."
 WORDS = {
@@ -37,11 +37,13 @@ def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Pan
     shown = columns[first : first + MOST]
     title = f"conditions {first + 1} to {first + len(shown)} of {len(columns)}" if len(columns) > MOST else ""
     points = sorted((point for column in shown for point in column), key=lambda point: point["row"])
-    return Panel(title, {}, points, {}, {"variants": table.variants})
+    kinds = {point["kind"] for point in points}
+    there = [word for word in WORDS.values() if word in kinds]
+    return Panel(title, {}, points, {}, {"variants": table.variants, "there": there})
 
 
 def _spec() -> Spec:
-    kind = nominal("kind", scale={"domain": list(WORDS.values()), "range": list(COLOURS)}, legend=LEGEND)
+    kind = nominal("kind", scale={"domain": list(WORDS.values()), "range": list(COLOURS)}, legend=THERE)
     x = nominal("conditions", axis={"title": None, "labelAngle": -45, "labelLimit": 0, "grid": False})
     word = {"text": {"field": "word", "type": "nominal"}}
     layers = [

@@ -70,9 +70,12 @@ def _bytes(entry: Entry) -> dict[str, int]:
     return {place: entry.values[name] for place, name in KEPT.items() if entry.values[name]}
 
 
-def _rate(entry: Entry) -> str:
-    """Three digits, and no power of ten."""
-    return f"{float(format(entry.values['batches_per_s'], '.3g')):,g}/s"
+def _count(rate: float) -> str:
+    """
+    >>> _count(1774.3), _count(9.6321)
+    ('1,770', '9.63')
+    """
+    return f"{short(rate, 3):,.0f}" if rate >= 1000 else f"{rate:.3g}"
 
 
 def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -82,15 +85,18 @@ def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     labels = column(heights, heights.values())
     points: list[dict[str, Any]] = []
     for entry in group:
-        places, rate = " and ".join(_bytes(entry)), _rate(entry)
+        places, rate = " and ".join(_bytes(entry)), f"{_count(entry.values['batches_per_s'])}/s"
         texts = {"brief": f"{entry.variant} · {rate}", "text": f"{entry.variant} · {rate} · {places}", "places": places}
         points.append({"row": entry.index, "bytes": sums[entry.variant], "place": labels.places[entry.variant], **texts})
     return panel_of(table, where, group, {"rate": "batches_per_s"}, points, **labels.names)
 
 
 def _kept_spec() -> Spec:
-    x, y = log_axis("rate", "batches per second", "format(datum.value, '~s')"), along("bytes", "bytes kept", MEBIBYTES, base=2)
-    texts = calculated(memory=text_of("bytes", MEBIBYTES), per_second="format(datum.rate, '.3~r')")
+    x, y = log_axis("rate", "batches per second", "format(datum.value, ',')"), along("bytes", "bytes kept", MEBIBYTES, base=2)
+    texts = calculated(
+        memory=text_of("bytes", MEBIBYTES),
+        per_second="datum.rate < 1000 ? format(datum.rate, '.3~r') : format(datum.rate, ',.0f')",
+    )
     tooltip = hint(framework="variant", batches_per_second="per_second", keeps="memory", where="places")
     marks = dots({"x": x, "y": y, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=90)
     return plane([*labelled(x, y), marks], [*mebibytes("bytes"), *texts], "$tall")

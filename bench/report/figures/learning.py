@@ -64,7 +64,7 @@ def _spec() -> Spec:
     tooltip = hint(framework="variant", step="step", loss="said", right_afterwards="right")
     place = {"x": x, "y": y}
     layers = [
-        layer("line", {**place, "color": LEGENDED["color"], "strokeDash": LEGENDED["strokeDash"]}, strokeWidth=1.5),
+        layer("line", {**place, "color": LEGENDED["color"]}, strokeWidth=1.5),
         dots({**place, "color": LEGENDED["color"], "shape": LEGENDED["shape"], "tooltip": tooltip}, size=22),
     ]
     return plane(layers, transform)

@@ -13,9 +13,9 @@ from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, SECONDS, TIMED, Spec, dots, 
 
 AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
 TEXT = (
-    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, and its "
-    "local exponents, of the first two sizes and of the last two (where there is little room the last alone): where it is 1 the "
-    "time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. A dot's tooltip has the "
+    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, the "
+    "exponent fitted over all sizes and, where there is room, those of the first two sizes and of the last two: where it is 1 "
+    "the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. A dot's tooltip has the "
     "exponent from the size before. Crosses mark where the lead changes clearly: where one of the two is surely faster at the "
     "size before, the other at the size behind."
 )
@@ -46,12 +46,14 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     entries = [entry for name in order for entry in lines[name].values()]
     points: list[dict[str, Any]] = []
     for name in order:
-        slopes = _slopes({size: entry.values[seconds] for size, entry in lines[name].items()})
+        at_sizes = {size: entry.values[seconds] for size, entry in lines[name].items()}
+        slopes = _slopes(at_sizes)
         grows = {size: _exponents(letter, [slope]).strip(" ·") for size, slope in slopes.items()}
         points += [{"row": entry.index, "grows": grows.get(size, "–")} for size, entry in lines[name].items()]
         timed = f"{name} · {units.seconds(ends[name])}"
-        brief = name + _exponents(letter, [*slopes.values()][-1:]) if slopes else timed
-        text = timed + _exponents(letter, [*slopes.values()])
+        whole = _exponents(letter, [power_law([*at_sizes], [*at_sizes.values()])]) if slopes else ""
+        ends_of_it = f" ({_exponents('', [*slopes.values()]).removeprefix(' · ^')})" if len(slopes) > 1 else ""
+        brief, text = name + whole if whole else timed, timed + whole + ends_of_it
         points[-1] |= {"place": labels.places[name], "brief": brief, "text": text}
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
     names: dict[str, Any] = {"along": axis_title, "crosses": crosses, **labels.names}

@@ -18,6 +18,8 @@ APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
 """Of a linear axis: no label is moved towards its neighbour, and one without room is left out."""
 ROW = 30
 """Height of a framework's line."""
+BEYOND = 16
+"""Pixels that a label of a logarithmic axis may reach beyond its end: a short axis would have one label or none."""
 LONG = 8
 """How many times its beginning the end of a long axis is."""
 
@@ -44,16 +46,16 @@ TIMED = calculated(time=TIME, interval=INTERVAL)
 
 
 def log_axis(field: str, title: str, labels: str, base: int = 10, domain: str | None = None, channel: str = "x") -> Spec:
-    """`field` along a logarithmic axis, x or y, with few labels, none of them cut off. Bars would need a zero."""
+    """`field` along a logarithmic axis, x or y, with few labels, but two at least. Bars would need a zero."""
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
     short = f"domain('{channel}')[1] < {LONG} * domain('{channel}')[0]"
     axis = {
         "title": title,
         "labelExpr": labels if base == 2 else f"{short} || {ROUND} ? ({labels}) : ''",
         "tickCount": 5,
-        "labelBound": True,
+        "labelBound": BEYOND,
         "labelOverlap": "greedy",
-        "labelSeparation": 8,
+        "labelSeparation": 4,
         "gridOpacity": {"condition": {"test": ROUND if base == 10 else "true", "value": 1}, "value": 0},
     }
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
@@ -76,6 +78,8 @@ def by_variant(field: str = "variant", **axis: Any) -> Spec:
 
 
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
+THERE: Spec = {**LEGEND, "values": "$there"}
+"""A legend of what a panel has, in the colours that it has in all panels."""
 
 
 def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
@@ -85,7 +89,7 @@ def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
 
 
 NAMED = {**LEGEND, "labelLimit": 190, "symbolSize": 60}
-LEGENDED = _looks("variant", "$variants", NAMED, color="$colours", shape="$shapes", strokeDash="$dashes")
+LEGENDED = _looks("variant", "$variants", NAMED, color="$colours", shape="$shapes")
 """Looks of a variant, for lines and dots that a legend names: all layers of a plot, or it is a conflict of legends."""
 COLOUR = _looks("variant", "$variants", None, color="$colours")
 COLOUR_AND_SHAPE = _looks("variant", "$variants", None, color="$colours", shape="$shapes")

@@ -71,6 +71,15 @@ def test_a_cache_pays_off_when_it_has_saved_its_build(table):
     assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds["tonic:naive", 1] == pytest.approx(6, rel=0.05)
 
 
+def test_thousands_of_batches_are_written_out():
+    axes = {name: value for name, value in vars(data_case("tonic", "coo")).items() if name != "framework"}
+    records = blocks("tonic", step=0.0016925, passes=1, **axes)
+    for one in records:
+        one.facts |= {"batches": 3, "disk_bytes": 1 << 20}
+    (panel,) = figure(table_of(records), "kept").panels
+    assert panel.points[0]["brief"] == "tonic:coo · 1,770/s"
+
+
 def test_without_deliveries_there_is_nothing_to_show(examples):
     for name in ("epoch-stages", "kept", "break-even"):
         assert not figure(examples, name).panels and figure(examples, name).missing == "No case delivers data."

@@ -2,15 +2,18 @@
 
 import csv
 import io
+import re
 
 import pytest
 from support.paths import ROOT
 from support.synthetic import blocks, disturbed, figure, record, table_of, unmeasured
 
+from snnbench.adapters.base.breakdown import STAGES
 from snnbench.adapters.base.case import NATIVE
 from snnbench.kernels.spec import NEURONS
 from snnbench.report.figures import figures_of, substituted
 from snnbench.report.files import read_results
+from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.tables.csv import csv_text
 
 
@@ -112,9 +115,49 @@ def test_growth_is_fitted_and_the_lead_changes_where_the_lines_cross():
         records += blocks("torch", neurons=size, step=slow) + blocks("jax", neurons=size, step=quick)
     (panel,) = [p for p in figure(table_of(records), "scaling").panels if p.where["phase"] == "step"]
     labels = [point["text"].split(" · ")[-1] for point in panel.points if "place" in point]
-    assert labels == ["N^0.00 → 0.00", "N^1.00 → 1.00"]
+    assert labels == ["N^0.00 (0.00 → 0.00)", "N^1.00 (1.00 → 1.00)"]
     (note,) = panel.notes
     assert note.startswith("torch overtakes jax at N ≈ 128 (") and note.endswith("between 64 and 256.")
+
+
+def test_the_exponent_in_a_label_is_that_of_all_sizes():
+    bent = [one for size, step in ((64, 0.001), (256, 0.001), (1024, 0.016)) for one in blocks("torch", neurons=size, step=step)]
+    (panel,) = [p for p in figure(table_of(bent), "scaling").panels if p.where["phase"] == "step"]
+    (last,) = [point for point in panel.points if "place" in point]
+    assert last["brief"] == "torch · N^1.00" and last["text"].endswith(" · N^1.00 (0.00 → 2.00)")
+
+
+@pytest.mark.parametrize("name", ["training", "data"])
+def test_a_logarithmic_axis_has_two_labels_at_least(name):
+    """Of panels in which it once had one or none."""
+    table = read_results([ROOT / "results" / name]).table
+    for each in figures_of(table):
+        if each.id in ("pareto", "epochs", "times", "kept"):
+            for panel in each.panels:
+                svg = DRAWING[".svg"](paper_spec(each, panel, table)).decode()
+                for axis in re.findall(r'aria-label="[XY]-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL):
+                    texts = re.findall(
+                        r"<text([^>]*)>[^<]+</text>", "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL))
+                    )
+                    assert sum('opacity="0"' not in text for text in texts) >= 2, (each.id, panel.title)
+
+
+def test_a_legend_of_parts_lists_only_what_is_there():
+    table = read_results([ROOT / "results" / "training"]).table
+    for panel in figure(table, "stages").panels:
+        there = panel.names["there"]
+        assert there == [part for part in STAGES if any(point.get(part) for point in panel.points)] and len(there) < len(STAGES)
+        svg = DRAWING[".svg"](paper_spec(figure(table, "stages"), panel, table)).decode()
+        listed = re.findall(r"<text[^>]*>([^<]+)</text>", "".join(re.findall(r"role-legend-label.*?</g>", svg, re.DOTALL)))
+        assert listed == there
+
+
+def test_a_legend_of_curves_has_whole_symbols():
+    table = read_results([ROOT / "results" / "training"]).table
+    curves = figure(table, "learning")
+    svg = DRAWING[".svg"](paper_spec(curves, curves.panels[0], table)).decode()
+    symbols = "".join(re.findall(r"role-legend-symbol.*?</g>", svg, re.DOTALL))
+    assert "<path" in symbols and "stroke-dasharray" not in symbols
 
 
 def test_the_winner_map_has_the_fastest_and_its_memory(examples):
