@@ -35,19 +35,21 @@ from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
 from .planning import Plan, PlannedCase
+from .tally import Tally
 
 ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
 
 
 @dataclass
 class Finished:
-    """One case that has ended in a block. `resumed`: its record was there already; `done` and `remaining`: how many have ended,
-    and how many are still to do as far as is known; `note`: a sentence for the user."""
+    """One case that has ended in a block. `resumed`: its record was there already; `done` of `total`: how many have ended;
+    `to_measure`: how many measurements are left as far as is known; `note`: a sentence for the user."""
 
     record: Record
     resumed: bool
     done: int
-    remaining: int
+    total: int
+    to_measure: int
     note: str | None = None
 
 
@@ -77,7 +79,7 @@ def execute(
         interrupted = False
         try:
             runner = Runner(plan, folder, scratch, fresh, tell)
-            for sentence in [] if fresh else reasons(map(runner.done.left, plan.mine)):
+            for sentence in [] if fresh else reasons(runner.left):
                 say(sentence)
             for finished in runner.run():
                 show(finished)
@@ -107,23 +109,27 @@ class Runner:
         self.commit = git_commit()
         self.failed: list[tuple[Case, str]] = []
         self.only_once: set[str] = set()
-        self.ended = self.remaining = 0
+        self.blocks = self.measure.blocks if self.measure.timed else 1
+        """That every case has."""
+        self.left = [] if fresh else [self.done.left(planned) for planned in plan.mine]
+        work = {planned.id: 0 if planned.status else self.blocks for planned in plan.mine}
+        self.tally = Tally(work | {left.planned.id: left.blocks for left in self.left}, self.blocks)
 
     def run(self) -> Iterator[Finished]:
         """Every case of every block, group by group in seeded order. Interrupting the iteration leaves all finished records in
         place. A case that ended without times in the first block, or left, is in no other."""
         planned_of = {planned.case: planned for planned in self.plan.mine}
         groups = [[planned_of[case] for case in group] for group in comparison_groups(list(planned_of))]
-        first = self.measure.blocks if self.measure.timed else 1
-        self.remaining = first * len(self.plan.mine)
-        for block in range(first):
+        for block in range(self.blocks):
             for group in shuffled(groups, self.seed, block):
-                yield from self._block(group, block, first)
+                yield from self._block(group, block)
         wanted = {id(group): self._blocks_to_decide(group) for group in groups} if self.measure.timed else {}
-        self.remaining = sum((wanted[id(group)] - first) * len(self._left(group)) for group in groups if wanted)
-        for block in range(first, max(wanted.values(), default=0)):
+        for planned, blocks in ((planned, wanted[id(group)]) for group in groups if wanted for planned in self._left(group)):
+            missing = [block for block in range(self.blocks, blocks) if self.fresh or self.done.result(planned, block) is None]
+            self.tally.add(planned.id, blocks - self.blocks, len(missing))
+        for block in range(self.blocks, max(wanted.values(), default=0)):
             for group in shuffled([group for group in groups if block < wanted[id(group)]], self.seed, block):
-                yield from self._block(group, block, first)
+                yield from self._block(group, block)
 
     def _left(self, group: list[PlannedCase]) -> list[PlannedCase]:
         return [planned for planned in group if planned.id not in self.only_once]
@@ -137,9 +143,9 @@ class Runner:
         first = [one for one in records if one.block < self.measure.blocks]
         return max(self.measure.blocks, blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks))
 
-    def _block(self, group: list[PlannedCase], block: int, first: int) -> Iterator[Finished]:
+    def _block(self, group: list[PlannedCase], block: int) -> Iterator[Finished]:
         """One block of a group. Who has a record keeps it, unless another comes to be timed: ranked times are measured side by
-        side. `first` is the number of blocks that every case has."""
+        side."""
         group = shuffled(self._left(group), self.seed, block)
         results = {planned.id: None if self.fresh else self.done.result(planned, block) for planned in group}
         names = {result.live_set for result in results.values() if result and result.live_set}
@@ -150,23 +156,23 @@ class Runner:
         notes |= {planned.id: f"{full_name(planned.case)} is measured again, beside who joins it" for planned in together}
         for record in self._measured(missing, together, block):
             kept.pop(record.case_id, None)
-            yield self._finished(record, False, first, notes.get(record.case_id))
+            yield self._finished(record, False, notes.get(record.case_id))
         for record in kept.values():
-            yield self._finished(record, True, first)
+            yield self._finished(record, True)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
         """Put damaged files of a case out of the way, and say so."""
         damaged = self.folder.set_aside(planned.id, block, self.done.key(planned)), self.launcher.set_problem_aside(planned)
         return "\n".join(filter(None, damaged)) or None
 
-    def _finished(self, record: Record, resumed: bool, first: int, note: str | None = None) -> Finished:
-        self.ended, self.remaining = self.ended + 1, self.remaining - 1
-        if not record.block and record.is_last:
+    def _finished(self, record: Record, resumed: bool, note: str | None = None) -> Finished:
+        leaves = not record.block and record.is_last
+        if leaves:
             self.only_once.add(record.case_id)
-            self.remaining -= first - 1
+        self.tally.end(record.case_id, not resumed, leaves)
         if record.status in ENDS_WHAT_IS_BIGGER:
             self.failed.append((record.typed_case, record.status))
-        return Finished(record, resumed, self.ended, self.remaining, note)
+        return Finished(record, resumed, self.tally.ended, self.tally.total, self.tally.to_measure, note)
 
     def _measured(self, missing: list[PlannedCase], together: list[PlannedCase], block: int) -> Iterator[Record]:
         """Records of `missing` and, if one of them comes to be timed, of `together`."""

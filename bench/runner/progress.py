@@ -1,6 +1,6 @@
 """What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere."""
 
-import time
+from statistics import mean
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,43 +17,42 @@ from ..texts import SHOWN, brief, clean, cut
 from .execute import Finished, execute
 from .planning import Plan
 
+TAKES_NO_TIME = ("unsupported", "env_error", "pruned", "interrupted")
+"""Statuses of cases that nobody measured."""
+
 
 class Progress:
     """Redraws only between cases: a refreshing display would compute on the cores that are being measured. `total`: the cases of
-    all blocks, `guess`: the seconds that one takes."""
+    all blocks, `guess`: the seconds that one takes; when some are measured, it is their mean."""
 
     def __init__(self, console: Console, total: int, guess: float):
-        self.console, self.total, self.guess = console, total, guess
-        self.spent, self.measured, self.told = 0.0, 0, set[str]()
+        self.console, self.guess = console, guess
+        self.seconds, self.told = list[float](), set[str]()
         columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
         self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
+        self.task = self.bar.add_task("cases", total=total, left="", what="")
 
     def __enter__(self) -> "Progress":
         self.bar.start()
-        self.task = self.bar.add_task("cases", total=self.total, left=self._left(self.total), what="")
         self.bar.refresh()
-        self.last = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
     def show(self, finished: Finished) -> None:
-        now = time.monotonic()
-        if not finished.resumed:
-            self.measured += 1
-            self.spent += now - self.last
-        self.last = now
-        left, total = self._left(finished.remaining), finished.done + finished.remaining
+        if not finished.resumed and finished.record.status not in TAKES_NO_TIME:
+            self.seconds.append(finished.record.duration_s)
+        left = self._left(finished.to_measure)
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
-        line = brief(f"[{finished.done}/{total}] {ending_of(finished)}", self.console.width)
-        self.console.print(escape(line if self.console.is_terminal else f"{line} · {left}"), soft_wrap=True)
+        line = brief(f"[{finished.done}/{finished.total}] {ending_of(finished)}", self.console.width)
+        self.console.print(escape(line if self.console.is_terminal or not left else f"{line} · {left}"), soft_wrap=True)
         traceback = finished.record.traceback
         if traceback and not finished.resumed and traceback not in self.told:  # the same in every size and block
             self.told.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
-        self.bar.update(self.task, completed=finished.done, total=total, left=left)
+        self.bar.update(self.task, completed=finished.done, total=finished.total, left=left)
         self.bar.refresh()
 
     def say(self, sentence: str) -> None:
@@ -65,9 +64,10 @@ class Progress:
         self.bar.update(self.task, what=what)
         self.bar.refresh()
 
-    def _left(self, remaining: int) -> str:
-        each = self.spent / self.measured if self.measured else self.guess
-        return f"about {units.duration(each * remaining)} left"
+    def _left(self, to_measure: int) -> str:
+        """The time that is left, in words; empty where nobody knows of anything to measure."""
+        seconds = to_measure * (mean(self.seconds) if self.seconds else self.guess)
+        return f"about {units.duration(max(seconds, 1.0))} left" if to_measure else ""
 
 
 def ending_of(finished: Finished) -> str:
@@ -87,7 +87,8 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
     folder.make()
     measure = plan.experiment.measure
     try:
-        with Progress(console, len(plan.mine) * measure.blocks, measure.seconds_of_slots + 4.0) as progress:
+        total = len(plan.mine) * (measure.blocks if measure.timed else 1)
+        with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
             results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")

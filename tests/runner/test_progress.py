@@ -1,0 +1,62 @@
+"""What a run shows while it goes: how much has ended, what is left, and what runs."""
+
+import io
+
+from rich.console import Console
+from support.synthetic import record
+
+from snnbench.runner.execute import Finished
+from snnbench.runner.progress import Progress
+from snnbench.runner.tally import Tally
+
+
+class Shown:
+    """The lines of a run of so many cases in so many blocks, each of which is guessed to take 5 s."""
+
+    def __init__(self, work, blocks):
+        self.stream, self.tally = io.StringIO(), Tally(work, blocks)
+        self.progress = Progress(Console(file=self.stream, width=200), self.tally.total, 5.0)
+
+    def ends(self, name, status="ok", seconds=0.0, leaves=False, resumed=False):
+        """The line about a case that ends: its counter, and what is left."""
+        one = record(name, status, None if status == "ok" else "why").model_copy(update={"duration_s": seconds})
+        self.tally.end(name, not resumed, leaves)
+        self.progress.show(Finished(one, resumed, self.tally.ended, self.tally.total, self.tally.to_measure))
+        line = self.stream.getvalue().splitlines()[-1]
+        return line.split()[0], line.partition(" · ")[2]
+
+
+def test_who_is_not_measured_is_in_no_estimate():
+    run = Shown({"lava": 0, "missing": 0, "pruned": 0, "torch": 2, "jax": 2}, 2)
+    guessed = "about 20 s left"
+    assert run.ends("lava", "unsupported", leaves=True) == ("[2/10]", guessed)
+    assert run.ends("missing", "env_error", leaves=True) == ("[4/10]", guessed)
+    assert run.ends("pruned", "pruned", leaves=True) == ("[6/10]", guessed)
+    assert run.ends("torch", seconds=40.0) == ("[7/10]", "about 2 min left")
+    assert run.ends("jax", seconds=20.0) == ("[8/10]", "about 60 s left")
+
+
+def test_what_was_done_before_is_in_no_estimate_either():
+    run = Shown({"torch": 0, "jax": 2}, 2)
+    assert run.ends("torch", seconds=400.0, resumed=True) == ("[1/4]", "about 10 s left")
+    assert run.ends("jax", seconds=7.0) == ("[2/4]", "about 7 s left")
+
+
+def test_a_group_that_ends_at_once_counts_case_by_case():
+    """Its workers are alive together, and all records come at its end."""
+    run = Shown(dict.fromkeys("abcdef", 1), 1)
+    assert [run.ends(name, seconds=10.0)[1] for name in "abc"] == [f"about {seconds} s left" for seconds in (50, 40, 30)]
+
+
+def test_the_total_never_falls_and_who_leaves_has_ended():
+    run = Shown(dict.fromkeys(["late", "torch"], 3), 3)
+    assert run.ends("late", "timeout", 120.0, leaves=True)[0] == "[3/6]"
+    assert [run.ends("torch")[0] for _ in range(3)] == ["[4/6]", "[5/6]", "[6/6]"]
+    run.tally.add("torch", 2, 2)
+    assert [run.ends("torch")[0] for _ in range(2)] == ["[7/8]", "[8/8]"], "its blocks differ too much"
+
+
+def test_while_there_is_work_some_time_is_left_and_then_nothing_is_said():
+    run = Shown({"torch": 2}, 2)
+    assert run.ends("torch", seconds=0.001)[1] == "about 1 s left"
+    assert run.ends("torch", seconds=0.001)[1] == ""
