@@ -82,7 +82,7 @@ class Block:
             try:
                 while waiting:
                     planned = waiting.pop(0)
-                    self.tell(f"block {self.number + 1}: {full_name(planned.case)} starts")
+                    self.tell(f"block {self.number + 1}: {'starting' if self.number else 'proving'} {full_name(planned.case)}")
                     self.note([planned])
                     member = self._start(planned, judge)
                     if isinstance(member, Ended):

@@ -1,5 +1,7 @@
 """What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere."""
 
+import time
+from collections.abc import Callable
 from statistics import mean
 
 from rich.console import Console
@@ -15,6 +17,7 @@ from ..records.store import ResultFolder
 from ..report.files import Results
 from ..texts import SHOWN, brief, clean, cut
 from .execute import Finished, execute
+from .heartbeat import Heartbeat
 from .planning import Plan
 
 TAKES_NO_TIME = ("unsupported", "env_error", "pruned", "interrupted")
@@ -23,10 +26,11 @@ TAKES_NO_TIME = ("unsupported", "env_error", "pruned", "interrupted")
 
 class Progress:
     """Redraws only between cases: a refreshing display would compute on the cores that are being measured. `total`: the cases of
-    all blocks, `guess`: the seconds that one takes; when some are measured, it is their mean."""
+    all blocks, `guess`: the seconds that one takes; when some are measured, it is their mean. Without a terminal a heartbeat
+    says what runs."""
 
-    def __init__(self, console: Console, total: int, guess: float):
-        self.console, self.guess = console, guess
+    def __init__(self, console: Console, total: int, guess: float, clock: Callable[[], float] = time.monotonic):
+        self.console, self.guess, self.heartbeat = console, guess, Heartbeat(self.say, clock)
         self.seconds, self.told = list[float](), set[str]()
         columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
         self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
@@ -35,12 +39,18 @@ class Progress:
     def __enter__(self) -> "Progress":
         self.bar.start()
         self.bar.refresh()
+        if not self.console.is_terminal:
+            self.heartbeat.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self.console.is_terminal:
+            self.heartbeat.__exit__()
         self.bar.stop()
 
     def show(self, finished: Finished) -> None:
+        """Show how a case ended."""
+        self.heartbeat.was_said()
         if not finished.resumed and finished.record.status not in TAKES_NO_TIME:
             self.seconds.append(finished.record.duration_s)
         left = self._left(finished.to_measure)
@@ -60,7 +70,8 @@ class Progress:
         self.console.print(escape(sentence), soft_wrap=True)
 
     def tell(self, what: str) -> None:
-        """Show what happens now, on a terminal."""
+        """Show what happens now: on a terminal at once, elsewhere if it takes long."""
+        self.heartbeat.runs(what)
         self.bar.update(self.task, what=what)
         self.bar.refresh()
 

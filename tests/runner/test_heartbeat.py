@@ -1,0 +1,91 @@
+"""Without a terminal nobody waits for more than 30 s without a line that says what runs."""
+
+import io
+import threading
+
+from rich.console import Console
+from support.synthetic import record
+from support.workers import Clock
+
+from snnbench.runner.execute import Finished
+from snnbench.runner.heartbeat import Heartbeat
+from snnbench.runner.progress import Progress
+
+
+def clock():
+    return Clock.now
+
+
+def test_what_runs_is_said_every_30_s_with_how_long_it_has_run():
+    said = []
+    heartbeat = Heartbeat(said.append, clock)
+    heartbeat.runs("block 1: proving norse soft")
+    for Clock.now in (1.0, 29.0, 31.0, 40.0, 62.0):
+        heartbeat.beat()
+    assert said == ["block 1: proving norse soft · 31 s", "block 1: proving norse soft · 62 s"]
+
+
+def test_short_things_one_after_the_other_are_no_excuse():
+    said = []
+    heartbeat = Heartbeat(said.append, clock)
+    for Clock.now in range(0, 70, 7):
+        heartbeat.beat()
+        heartbeat.runs(f"pass at {Clock.now}")
+    assert said == ["pass at 28 · 7 s"]
+
+
+def test_a_line_of_a_case_counts_and_where_nothing_runs_nothing_is_said():
+    said = []
+    heartbeat = Heartbeat(said.append, clock)
+    Clock.now = 31.0
+    assert heartbeat.beat() == 30.0 and not said, "nothing runs"
+    heartbeat.runs("proving norse")
+    Clock.now = 50.0
+    heartbeat.was_said()
+    Clock.now = 65.0
+    assert heartbeat.beat() == 15.0 and not said
+
+
+class Stream(io.StringIO):
+    """Tells that a line came."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = threading.Event()
+
+    def write(self, text):
+        super().write(text)
+        if "proving" in text:
+            self.came.set()
+
+
+def shown(terminal):
+    stream = Stream()
+    progress = Progress(Console(file=stream, width=200, force_terminal=terminal), 2, 5.0, clock)
+    return stream, progress
+
+
+def test_a_run_without_a_terminal_has_such_lines_in_a_thread_that_ends_with_it():
+    stream, progress = shown(terminal=False)
+    progress.tell("block 1: proving norse")
+    Clock.now = 35.0
+    with progress:
+        assert stream.came.wait(30), "no line came"
+    assert stream.getvalue() == "block 1: proving norse · 35 s\n"
+    assert not progress.heartbeat._thread.is_alive()
+
+
+def test_the_line_of_a_case_is_one_of_them():
+    stream, progress = shown(terminal=False)
+    progress.tell("block 1: proving norse")
+    Clock.now = 29.0
+    progress.show(Finished(record("torch"), False, 1, 2, 1))
+    Clock.now = 35.0
+    assert progress.heartbeat.beat() == 24.0 and not stream.came.is_set()
+
+
+def test_on_a_terminal_the_progress_line_says_it():
+    stream, progress = shown(terminal=True)
+    with progress:
+        progress.tell("block 1: proving norse")
+        assert stream.came.is_set() and not progress.heartbeat._thread.is_alive()
