@@ -31,6 +31,7 @@ def plan(
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)
+    folder.must_be_of(plan.experiment.name)
     done = Done(folder, measure, machine_facts())
     cases = [done.left(planned) for planned in plan.mine]
     seconds = sum(left.seconds for left in cases)

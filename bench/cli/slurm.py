@@ -58,6 +58,7 @@ def run_on_slurm(
         say(f"slurm.parts = {asked}: cases that differ in framework only stay together, so there are {parts} parts")
     array = ArrayRun(folder, Wanted(config.read_bytes(), arguments, experiment.slurm, fresh), parts)
     whole, followed = ResultFolder(folder), Followed(array)
+    whole.must_be_of(experiment.name)
     try:
         there = array.start(whole.make, lambda: not _unfinished(array))
         followed.tell(f"{array.job} {'was there already' if there else 'is submitted'}: {_counted(parts)}, into {folder}")

@@ -12,7 +12,7 @@ from zlib import crc32
 from pydantic import TypeAdapter
 
 from ..files import exclusive, naming, own_folder, write_atomically
-from ..mistakes import ConfigError
+from ..mistakes import ConfigError, shown
 from ..schema import WRITTEN, CaseId, Environment, Text, read_as
 from ..texts import anonymous, clean
 from .compact import Shelf, uncollected
@@ -60,6 +60,13 @@ class ResultFolder:
         if not self.path.is_dir():
             why = "it is a file; name the result folder that it is in" if self.path.exists() else "there is no such folder"
             raise ConfigError(f"{self}: {why}")
+
+    def must_be_of(self, name: str) -> None:
+        """Raises ConfigError where an experiment of another name was measured: its plan and its settings would be replaced."""
+        values = self.read_experiment()[0]
+        there = values.get("name") if isinstance(values, dict) else None
+        if isinstance(there, str) and there != anonymous(name):
+            raise ConfigError(f"{self}: holds the experiment {shown(there)}, not {shown(name)}; choose another --out")
 
     def make(self) -> None:
         """Make the folder if it is not there, and mark it. Raises ConfigError where nothing could be written, and where files

@@ -94,7 +94,8 @@ def ending_of(finished: Finished) -> str:
 
 def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> tuple[Results, bool]:
     """Run a plan into a folder, which is made if need be, and show on `console` what happens; see `execute`. Returns everything
-    that the folder holds then, and whether the run was interrupted."""
+    that the folder holds then, and whether the run was interrupted. Raises ConfigError if it holds another experiment."""
+    folder.must_be_of(plan.experiment.name)
     folder.make()
     measure = plan.experiment.measure
     try:

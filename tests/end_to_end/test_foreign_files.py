@@ -9,6 +9,7 @@ from support.paths import FAULTY
 from support.trees import tree
 
 from snnbench import files
+from snnbench.records.store import ResultFolder
 
 NUMPY = "numpy_network.py:NumpyNetwork"
 MINE = ("scratch/thesis.txt", "compiled/x.o", "deep/er/a.tmp", "deep/a.partial.npz", ".records.json.7.tmp", "notes.txt")
@@ -42,6 +43,28 @@ def test_a_run_is_refused_where_it_would_replace_a_users_file(snnbench):
     sentence = "snnbench: out: has results.csv, which snnbench did not write; choose another --out"
     assert (ended.exit_code, ended.message) == (2, sentence)
     assert tree(ended.folder) == {"results.csv": b"mine"}
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "quick"])
+def test_another_experiment_is_refused_and_leaves_all_as_it_was(snnbench_module, measured, verb):
+    ended, _, _ = measured
+    config = snnbench_module.config(["numpy"], [NUMPY], name="another")
+    asked = ["numpy", "--adapter", FAULTY / NUMPY, "--device", "cpu"] if verb == "quick" else ["--config", config]
+    before = tree(ended.folder)
+    refused = snnbench_module(verb, *asked, "--out", "project", out="project")
+    name = "quick-soft-N256-T50-B16-L1-fp32-cpu" if verb == "quick" else "another"
+    sentence = f"snnbench: project: holds the experiment 'odd', not {name!r}; choose another --out"
+    assert (refused.exit_code, refused.message, refused.stdout) == (2, sentence, "")
+    assert tree(ended.folder) == before
+
+
+def test_an_experiment_that_cannot_be_read_refuses_nobody(tmp_path):
+    folder = ResultFolder(tmp_path)
+    for text in ("{", "[1]", '{"name": 3}', "{}"):
+        folder.experiment.write_text(text)
+        folder.must_be_of("mine")
+    folder.experiment.write_text('{"name": "mine"}')
+    folder.must_be_of("mine")
 
 
 @pytest.mark.parametrize("name", [f"snnbench-{os.getuid()}", f"{files.PREFIX}home"])
