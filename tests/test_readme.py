@@ -91,6 +91,17 @@ def test_pictures_are_drawn_from_committed_records():
         assert path.read_bytes() == content and str(path.relative_to(ROOT)) in REPORT.read_text(encoding="utf-8"), path.name
 
 
+def test_the_example_leaves_out_what_its_page_says():
+    table = read_results([EXAMPLE]).table
+    ran = {
+        name: [entry.values for entry in table.entries if entry.variant == name and entry.row.sound] for name in table.variants
+    }
+    assert {name: len(values) for name, values in ran.items() if len(values) != 12} == {"torch:compile": 5, "bindsnet": 0}
+    compiled = {(values["precision"], values["neurons"], values["time_steps"]) for values in ran["torch:compile"]}
+    assert compiled == {*(("fp32", size, 100) for size in (64, 256, 1024)), ("fp32", 1024, 500), ("bf16", 1024, 500)}
+    assert len(ran) - 1 == 9, "nine variants, and BindsNET"
+
+
 def test_every_framework_has_its_line_and_none_has_failed():
     rows = read_results([ROOT / "results" / "coverage"]).rows
     assert {row.case.framework for row in rows} == set(BUILT_IN)
