@@ -34,7 +34,7 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     ]
     found = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
     excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT)]
-    return [case for case in found if not any(_matches(case, entry) for entry in excluded)]
+    return [case for case in found if not any(excludes(entry, case) for entry in excluded)]
 
 
 def expand(
@@ -58,7 +58,7 @@ def expand(
             if of_all and not adapters[framework].suits(point):
                 continue
             case = replace(point, framework=framework, construction=construction, mode=mode)
-            if not any(_matches(case, entry) for entry in of_variants):
+            if not any(excludes(entry, case) for entry in of_variants):
                 cases[case] = None
     return list(cases)
 
@@ -87,7 +87,7 @@ def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
     return f"{nearest(name, adapters)} (there are {', '.join(adapters)}){failed}"
 
 
-def _matches(case: Case, entry: dict[str, Any]) -> bool:
+def excludes(entry: dict[str, Any], case: Case) -> bool:
     """Whether the case has, for every key of an exclude entry, its value or one of its listed values."""
     for key, value in entry.items():
         values = [parse_neuron(each) for each in listed(value)] if key == "neuron" else listed(value)

@@ -39,7 +39,9 @@ def test_json(bundled, snnbench_module):
     told = snnbench_module("verify", path, "--json")
     (one,) = json.loads(told.stdout)["bundles"]
     assert (one["sound"], one["faults"], one["by"], one["name"]) == (True, [], "neuro", "quickstart")
-    assert one["remarks"] == ["it has no plan: whether cases were left out cannot be told"]
+    assert one["remarks"] == [
+        "it has no plan: its cases are held against its experiment's grid, which cannot tell whether a framework was left out"
+    ]
 
 
 def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):

@@ -148,6 +148,16 @@ def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):
     assert f"the bundle was written by snnbench 0.0.9, and this is {__version__}" in verdict.remarks
 
 
+@pytest.mark.parametrize(
+    "experiment", [{}, {"grid": {"neurons": [97]}}, {"grid": 3}, {"grid": {"neurons": [1] * 300, "batch": [1] * 300}}]
+)
+def test_an_experiment_that_tells_no_plan_is_no_fault(forged, tmp_path, experiment):
+    forged.experiment = experiment
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert [fault for fault in verdict.faults if fault.kind == "missing"] == []
+    assert "it has no plan: whether cases were left out cannot be told" in verdict.remarks
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])
 def test_what_is_no_bundle(tmp_path, text):
     with pytest.raises(NoBundle, match="is no bundle"):

@@ -4,7 +4,7 @@ import json
 
 from . import forged_times as forged_times
 from .forgery import FORGERIES as FORGERIES
-from .forgery import faster, forgery, names_of, renamed, slots
+from .forgery import claim_anew, faster, forgery, names_of, renamed, slots
 
 
 @forgery("form", "keys in order")
@@ -182,6 +182,14 @@ def the_fastest_is_said_to_have_left(forged):
 def a_case_that_lost_is_left_out(forged):
     forged.planned = names_of(forged)
     forged.records = [record for record in forged.records if record["case"]["framework"] != "norse"]
+
+
+@forgery("missing", "was planned and has no record")
+def one_is_left_out_where_there_is_no_plan(forged):
+    """The experiment's grid is the plan then."""
+    case = forged.timed("norse")["case_id"]
+    forged.records = [record for record in forged.records if record["case_id"] != case]
+    claim_anew(forged)
 
 
 @forgery("unplanned", "was not planned")

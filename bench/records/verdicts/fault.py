@@ -29,7 +29,7 @@ KINDS = {
     "memory": "a call used more memory beyond its arguments than at its peak",
     "moment": "a record began in the future, or its block before the block in front of it",
     "blocks": "a case that was to be timed in several blocks has not all of them, or left without being shown to be slow",
-    "missing": "a planned case has no record, and others of its comparison have one",
+    "missing": "a case of the plan, or else of the experiment's grid, has no record, and others of its comparison have one",
     "unplanned": "a record is of a case that was not planned",
     "twice": "a case has two records of one block",
     "copied": "two records have the same calls, to the nanosecond",

@@ -20,6 +20,7 @@ from .filling import unfilled
 from .form import NoBundle, read_bundle
 from .identities import identities
 from .proofs import proofs
+from .spanned import planned_of
 from .times import started_together, times
 from .whole import copied, left_out, whole
 
@@ -94,7 +95,8 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     """What is no fault, and what whoever decides on a bundle wants to know."""
     records = bundle.records
     if not bundle.planned:
-        yield "it has no plan: whether cases were left out cannot be told"
+        known = "its cases are held against its experiment's grid, which cannot tell whether a framework was left out"
+        yield f"it has no plan: {known if planned_of(bundle) else 'whether cases were left out cannot be told'}"
     if names := left_out(bundle):
         said = f"{len(names)} planned cases are not in it, such as" if len(names) > 1 else "1 planned case is not in it,"
         yield f"{said} {names[0]}: it is a part of the run"

@@ -11,6 +11,7 @@ from ..leaving import beyond
 from ..record import Record
 from ..rows import grouped, rows_of
 from .fault import Fault
+from .spanned import planned_of
 
 FEWEST = 5
 """Calls that are no accident when two records share them all."""
@@ -29,20 +30,17 @@ def whole(bundle: Bundle) -> Iterator[Fault]:
 
 
 def _plan(bundle: Bundle) -> Iterator[Fault]:
-    there = {record.case_id: record for record in bundle.records}
-    if not bundle.planned:
-        return
     for name in left_out_beside_others(bundle):
         yield Fault("missing", name, "was planned and has no record, beside others that have one")
-    for case, record in there.items():
-        if case not in bundle.planned:
+    for case, record in {record.case_id: record for record in bundle.records}.items():
+        if bundle.planned and case not in bundle.planned:
             yield Fault("unplanned", full_name(record.typed_case), "has a record and was not planned")
 
 
 def left_out(bundle: Bundle) -> list[str]:
     """Names of planned cases without a record. Of a shard all cases of a comparison are there, or none."""
     there = {record.case_id for record in bundle.records}
-    return [name for case, name in bundle.planned.items() if case not in there]
+    return [name for case, name in planned_of(bundle).items() if case not in there]
 
 
 def left_out_beside_others(bundle: Bundle) -> list[str]:
