@@ -77,7 +77,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     if variants and all(variant in table.variants for variant in variants):
         values |= looks(variants, styles(table.variants), "light")
     spec = substituted(figure.spec, values)
-    subtitle = [line for text in (panel.title, *panel.notes) for line in wrap(text, LETTERS + 8)]
+    subtitle = [line for text in (panel.title, *panel.notes, figure.key) for line in wrap(text, LETTERS + 8)]
     frame = "group" if "autosize" in spec else "bounds"
     title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
     return {**spec, "title": title, "config": config("light", TEXT_SIZE)}

@@ -102,7 +102,9 @@ class Table:
         return compared([self._contrasts[key][places[other.index], places[base.index]] for other in others])
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
-        """What tells these conditions from those of other groups, and the phase, between two texts."""
-        parts = [where[axis] for axis in self.conditions.varying_axes if axis in where]
+        """What tells these conditions from those of other groups, and the phase, between two texts; of deliveries the data set in
+        any case."""
+        data = ["dataset"] if self.step == "epoch" and "dataset" not in self.conditions.varying_axes else []
+        parts = [where[axis] for axis in (*data, *self.conditions.varying_axes) if axis in where]
         parts += [self.phase(where["phase"])] if "phase" in where else []
         return " · ".join(filter(None, (before, *parts, behind)))

@@ -77,3 +77,19 @@ def test_a_specification_for_print_is_whole(examples):
         for panel in each.panels[:3]:
             text = json.dumps(paper_spec(each, panel, examples))
             assert '"$' not in text.replace('"$schema"', ""), (each.id, text[text.index('"$') :][:40])
+
+
+def test_a_plot_that_stands_alone_says_what_its_marks_are(examples):
+    keys = {"memory": "Hollow: beyond arguments", "proof": "Dashed line: the widest", "cold-start": "Ahead after n"}
+    for each in figures_of(examples):
+        if each.id in keys:
+            subtitle = " ".join(paper_spec(each, each.panels[0], examples)["title"]["subtitle"])
+            assert keys[each.id] in subtitle, subtitle
+
+
+def test_plots_of_data_say_epoch_and_which_data():
+    table = read_results([ROOT / "results" / "data"]).table
+    figures = {each.id: each for each in figures_of(table)}
+    assert figures["times"].title == "Time per epoch" and "time per epoch" in json.dumps(figures["times"].spec)
+    titles = [panel.title for each in figures.values() for panel in each.panels]
+    assert titles and all("synthetic-ssc" in title and "step" not in title for title in titles)

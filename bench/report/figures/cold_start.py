@@ -15,6 +15,7 @@ TEXT = (
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
 PARTS = ("import", "build", "compile", "first call besides")
+KEY = "Ahead after n: so many steps or epochs until a later start is made up for."
 
 
 def cold_start(table: Table) -> Figure:
@@ -25,7 +26,7 @@ def cold_start(table: Table) -> Figure:
         points = [_point(entry, started[0], totals) for entry in started]
         if points:
             panels.append(panel_of(table, where, started, FIELDS, points))
-    return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.")
+    return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY)
 
 
 def _parts(entry: Entry) -> list[float | None]:

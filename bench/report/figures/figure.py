@@ -41,6 +41,8 @@ class Figure:
     panels: list[Panel]
     missing: str = ""
     """Why there is nothing to show, in one sentence."""
+    key: str = ""
+    """What its marks are, in short: said below the title where a panel stands alone, without `text`."""
 
 
 def panel_of(

@@ -9,11 +9,12 @@ TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
     "Weighed in the first block, while nothing is timed."
 )
+KEY = "Filled: all that is in use at the worst moment. Hollow: beyond arguments and results."
 
 
 def memory(table: Table) -> Figure:
     panels = [_panel(table, *group) for group in by_meaning(table)]
-    return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.")
+    return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.", key=KEY)
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:

@@ -32,12 +32,13 @@ EPOCHS = (
     "Steps for as many samples as the data set has that the network was published with, and the memory of a step. Reading the "
     "data is no part of it. Left is faster, down is leaner, the stepped line is the front."
 )
+KEY = "Dashed line: the front, where less of one costs more of the other."
 
 
 def pareto(table: Table) -> Figure:
     panels = [_panel(table, *compared) for compared in by_meaning(table) if len(compared[-1]) > 1]
     missing = "Nowhere were time and memory, in the same meaning, measured of two frameworks in the same conditions."
-    return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing)
+    return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing, key=KEY)
 
 
 def epochs(table: Table) -> Figure:
@@ -47,7 +48,7 @@ def epochs(table: Table) -> Figure:
         if phase == "step" and (trained := [entry for entry in group if entry.row.case.loss and entry.values["epoch_s"]])
     ]
     missing = "No case trains, with a loss, a network that was published with a data set."
-    return Figure("epochs", "Epochs and memory", EPOCHS, _spec("time per epoch"), panels, missing)
+    return Figure("epochs", "Epochs and memory", EPOCHS, _spec("time per epoch"), panels, missing, key=KEY)
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry], time: str = "") -> Panel:

@@ -11,6 +11,7 @@ TEXT = (
     "was faster during the samples there is more than 100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused "
     "as implausible."
 )
+KEY = "Dashed line: the floor itself, as fast as the hardware was measured to be."
 
 
 def roofline(table: Table) -> Figure:
@@ -20,7 +21,7 @@ def roofline(table: Table) -> Figure:
         group.sort(key=lambda entry: entry.values[f"{phase}_s"])
         if group:
             panels.append(panel_of(table, where, group, {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}))
-    return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.")
+    return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.", key=KEY)
 
 
 def _spec() -> Spec:

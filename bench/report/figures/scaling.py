@@ -19,6 +19,7 @@ TEXT = (
     "exponent from the size before. Crosses mark where the lead changes clearly: where one of the two is surely faster at the "
     "size before, the other at the size behind."
 )
+KEY = "Behind a name: the exponent over all sizes. Crosses: where the lead changes."
 
 
 def scaling(table: Table) -> Figure:
@@ -29,7 +30,7 @@ def scaling(table: Table) -> Figure:
         if len({entry.values[axis] for entry in group}) > 1
     ]
     missing = "All cases have the same number of neurons, of time steps and of batch items."
-    return Figure("scaling", "How time grows", TEXT, _spec(), panels, missing)
+    return Figure("scaling", "How time grows", TEXT, _spec(), panels, missing, key=KEY)
 
 
 def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:

@@ -14,11 +14,21 @@ TEXT = (
     "grey ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the fastest takes "
     "its place."
 )
+KEY = "Line: 95 % interval. Grey ground: not shown to be slower than the fastest."
 
 
 def times(table: Table) -> Figure:
     panels = [_panel(table, *group) for group in by_phase(table)]
-    return Figure("times", "Time per call", TEXT, _spec(), panels, "No network was proved and timed.")
+    call = "call" if table.step == "step" else table.step
+    return Figure(
+        "times",
+        f"Time per {call}",
+        TEXT.replace("a step", "an epoch") if call == "epoch" else TEXT,
+        _spec(call),
+        panels,
+        "No network was proved and timed.",
+        key=KEY,
+    )
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -47,7 +57,7 @@ def _add_ratios(table: Table, phase: str, base: Entry, group: list[Entry], point
         point |= {"against_base": ratio, "ratio_low": low, "ratio_high": high}
 
 
-def _spec() -> Spec:
+def _spec(call: str) -> Spec:
     known = "isValid(datum.against_base) && against === datum.base"
     ratio_interval = "'(' + format(datum.ratio_low, '.2f') + '–' + format(datum.ratio_high, '.2f') + ')'"
     transform: list[Spec] = [
@@ -64,7 +74,7 @@ def _spec() -> Spec:
         *TIMED,
         *calculated(one_line="datum.time + ' · ' + datum.ratio", two_lines="[datum.one_line, datum.ratio_interval]"),
     ]
-    x = log_axis("seconds", "time per call", SECONDS)
+    x = log_axis("seconds", f"time per {call}", SECONDS)
     tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said", surely_slower="slower")
     ground = {"x": {"value": 0}, "x2": {"value": "width"}}
     layers = [

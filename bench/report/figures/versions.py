@@ -14,11 +14,12 @@ from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, laye
 TEXT = (
     "One line for each version, the newest first: what became of the proof and, where the step was timed, how many times that of "
     "a plain loop, alive in the same run, with its 95 % interval. A ratio depends less on the machine than a time does; the "
-    "dashed line is the loop itself."
+    "dashed line is the loop itself. Small numbers lead to the reasons."
 )
 CONTROLS = ("torch", "jax")
 """Plain loops. Versions are compared with that of the library that they rest on, as far as it was measured."""
 WORDS = {"ok": "proved", "check_failed": "rejected"}
+KEY = "Dashed line: the plain loop. Line: 95 % interval."
 
 
 def versions(table: Table) -> Figure:
@@ -28,7 +29,7 @@ def versions(table: Table) -> Figure:
             if len({_version(entry) for entry in same}) > 1:
                 panels.append(_panel(table, where, group, same))
     missing = 'No framework was measured in several versions (framework = ["snntorch@0.9.4", "snntorch"] in a config).'
-    return Figure("versions", "Versions", TEXT, _spec(), panels, missing)
+    return Figure("versions", "Versions", TEXT, _spec(), panels, missing, key=KEY)
 
 
 def _family(entry: Entry) -> tuple[str, str, str]:
@@ -64,10 +65,12 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     known = [value for point in points for value in (point["against"], point["low"], point["high"]) if value is not None]
     domain = [0.95 * min([1.0, *known]), 1.05 * max([1.0, *known])]
     title = f"step, times that of {control.variant}" if known and control else "the step was not timed"
-    told = [pair for pair in zip(same, labels, strict=True) if pair[0].row.reason]
-    reasons = grouped(told, lambda pair: _reason(pair[0]))
     notes = [in_short([(point["word"], point["version"]) for point in reversed(points)])]
-    notes += [f"{', '.join(label for _, label in pairs)}: {reason}" for reason, pairs in reasons.items()]
+    reasons = list(dict.fromkeys(_reason(entry) for entry in same if entry.row.reason))
+    notes += [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, start=1)]
+    for entry, point in zip(same, points, strict=True):
+        mark = f" {_raised(reasons.index(_reason(entry)) + 1)}" if entry.row.reason else ""
+        point["told"] = f"{point['word']}{mark}"
     name = same[0].row.first.adapter["name"]
     drawn: dict[str, Any] = {
         "labels": labels,
@@ -77,6 +80,15 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
         "limit": [{"against": 1}] if known else [],
     }
     return panel_of(table, where, same, {}, points, f"{name}{_spelled(same[0])}", notes=notes, **drawn)
+
+
+def _raised(number: int) -> str:
+    """The number of a footnote.
+
+    >>> _raised(12)
+    '¹²'
+    """
+    return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def _reason(entry: Entry) -> str:
@@ -130,7 +142,8 @@ def _spec() -> Spec:
         limit(x, "$limit"),
         layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2),
         dots({"x": x, **COLOUR, "tooltip": tooltip}, "isValid(datum.against)"),
-        beside("word"),
+        layer("text", {"x": x, "text": {"field": "times", "type": "nominal"}}, "isValid(datum.against)", dy=-9),
+        beside("told"),
     ]
     y = {**by_variant("version"), "scale": {"domain": "$labels"}}
-    return rows_of_dots(layers, calculated(said=f"{said} + ({interval})"), encoding={"y": y})
+    return rows_of_dots(layers, calculated(times=said, said=f"{said} + ({interval})"), encoding={"y": y})

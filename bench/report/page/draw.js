@@ -96,7 +96,7 @@ function wrapped(text, letters) {
 async function exportPanel(target, kind) {
   const { figure, panel } = target;
   const letters = Math.floor(target.clientWidth / 7);
-  const title = { text: wrapped(figure.title, letters), subtitle: [panel.title, ...panel.notes].flatMap((text) => wrapped(text, letters)) };
+  const title = { text: wrapped(figure.title, letters), subtitle: [panel.title, ...panel.notes, figure.key].filter(Boolean).flatMap((text) => wrapped(text, letters)) };
   const view = await embedded(document.createElement("div"), target, target.clientWidth, "light", { title });
   save(`${target.name}.${kind}`, await view.toImageURL(kind, 2));
   view.finalize();

@@ -196,4 +196,4 @@ def _drawn(table: Table, figure: Figure) -> dict[str, Any]:
     panels = [
         {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}} for panel in figure.panels
     ]
-    return {"title": figure.title, "spec": figure.spec, "panels": panels}
+    return {"title": figure.title, "key": figure.key, "spec": figure.spec, "panels": panels}

@@ -38,9 +38,10 @@ def test_every_version_has_its_line_with_the_proof_and_the_ratio_to_the_loop():
     assert panel.names["across"] == "step, times that of torch" and panel.names["timed"]
     assert panel.notes == [
         "unsupported ≤ 0.3.0, rejected in 0.7.0, proved ≥ 0.9.4",
-        "0.7.0: why snntorch@0.7.0 is check_failed",
-        "0.3.0: why snntorch@0.3.0 is unsupported",
+        "¹ why snntorch@0.7.0 is check_failed",
+        "² why snntorch@0.3.0 is unsupported",
     ]
+    assert [point["told"] for point in panel.points] == ["proved", "proved", "rejected ¹", "unsupported ²"]
     assert all(point["low"] <= point["against"] <= point["high"] for point in panel.points[:2])
 
 
