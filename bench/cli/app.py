@@ -11,7 +11,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
-from ..mistakes import ConfigError
+from ..experiment.shipped import names
+from ..mistakes import ConfigError, shown
 from ..texts import SHOWN, clean, cut
 from . import exit_codes
 from .console import say
@@ -63,7 +64,7 @@ def _verb(name: str) -> Any:
         group.name = name
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name, context_settings=settings)(found)
+    alone.command(name, cls=_Verb, context_settings=settings)(found)
     return get_command(alone)
 
 
@@ -73,6 +74,22 @@ def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
 
     lacking.__doc__ = "Needs more packages: pip install 'snnbench[report]'."
     return lacking
+
+
+class _Verb(TyperCommand):
+    """Of a verb with a config, which many would take for an argument, it says how the config is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        missing = any(one.name == "config" for one in self.params) and not any(
+            word.startswith(("--config", "-c")) for word in args
+        )
+        meant = next((word for word in args if missing and (word.endswith(".toml") or word in names())), None)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception:
+            if meant is None:
+                raise
+            raise ConfigError(f"{ctx.info_name} takes no argument {shown(meant)}; did you mean --config {meant}?") from None
 
 
 class _Group(TyperGroup):

@@ -70,7 +70,8 @@ def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:
         try:
             neuron.append(parse_neuron_text(text))
         except ValueError as error:
-            raise ConfigError(f"--neuron {text}: {error}") from None
+            meant = f"; did you mean --neurons {text}?" if text.isdecimal() else ""
+            raise ConfigError(f"--neuron {text}: {error}{meant}") from None
     listed = {"neuron": neuron} | {axis: value if isinstance(value, list) else [value] for axis, value in axes.items()}
     return [
         Option(f"grid.{axis}", values, f"--{axis.replace('_', '-')}")

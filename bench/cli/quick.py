@@ -48,7 +48,7 @@ def quick(
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
     given = axes_given([neuron], precision=precision, **sizes, **where)
-    given += [Option("grid.framework", names, "NAME")] if names else []
+    given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
     plan = quick_plan(given, adapter, blocks)
     tell_left_out(plan.left_out)

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -48,6 +48,9 @@ WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or
 
 OPTIONAL: dict[str, Any] = {"current_decay": float, "learned_decay": str, "adaptation": float, "adaptation_decay": float}
 """Fields that need not be there, with what they are where they are."""
+KINDS: dict[str, Any] = {field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)}
+SYNONYMS = {"beta": "decay", "alpha": "current_decay", "v_threshold": "threshold", "v_th": "threshold", "theta": "threshold"}
+"""What frameworks call our fields."""
 
 
 def parse_neuron_text(text: str) -> NeuronSpec | Native:
@@ -71,16 +74,39 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         raise ValueError("must be the name of a neuron or a table of its fields")
     if value == NATIVE.as_dict():  # as a result folder keeps it
         return NATIVE
-    kinds: dict[str, Any] = {field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)}
+    mistakes, right = [], {}
     for key, item in value.items():
-        if key not in kinds:
-            raise ValueError(f"has no field {key!r}{nearest(key, kinds)}")
-        allowed = (int, float) if kinds[key] is float else kinds[key]
-        if not isinstance(item, allowed) or (isinstance(item, bool) and kinds[key] is not bool):
-            raise ValueError(f"needs {WORDS[kinds[key]]} for {key}, not {shown(item)}")
-        if kinds[key] in (int, float) and not -LARGEST < item < LARGEST:
-            raise ValueError(f"has {key} = {shown(item)}, beyond what float32 can hold")
+        if mistake := _mistake(key, item):
+            mistakes.append(mistake)
+        else:
+            right[key] = KINDS[key](item)
     reset = value.get("reset", "soft")
-    if reset not in NEURONS:
-        raise ValueError(f"has no reset {reset!r}{nearest(reset, NEURONS)}")
-    return replace(NEURONS[reset], **{key: kinds[key](item) for key, item in value.items()})
+    if reset in NEURONS:
+        try:
+            neuron = replace(NEURONS[reset], **right)
+        except ValueError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        fields_of_all = f" (a neuron's fields are {', '.join(KINDS)})" * (not value.keys() <= KINDS.keys())
+        raise ValueError("; ".join(mistakes) + fields_of_all)
+    return neuron
+
+
+def _mistake(key: Any, item: Any) -> str | None:
+    """What is wrong with a field of a neuron's table, in words, if something is."""
+    if key not in KINDS:
+        return f"has no field {shown(key)}{_meant(SYNONYMS.get(key, key), KINDS)}"
+    kind = KINDS[key]
+    if not isinstance(item, (int, float) if kind is float else kind) or (isinstance(item, bool) and kind is not bool):
+        return f"needs {WORDS[kind]} for {key}, not {shown(item)}"
+    if kind in (int, float) and not -LARGEST < item < LARGEST:
+        return f"has {key} = {shown(item)}, beyond what float32 can hold"
+    if key == "reset" and item not in NEURONS:
+        return f"has no reset {shown(item)}{_meant(item, NEURONS)}"
+    return None
+
+
+def _meant(word: Any, words: Iterable[str]) -> str:
+    """What is like `word`, in brackets: further mistakes may follow."""
+    meant = nearest(word, words).removeprefix("; ")
+    return f" ({meant})" if meant else ""

@@ -53,6 +53,20 @@ def test_a_missing_config_and_a_missing_option(snnbench):
     assert snnbench("rum").exit_code == 2
 
 
+@pytest.mark.parametrize("verb", ["run", "plan"])
+@pytest.mark.parametrize("name", ["mine.toml", "folder/mine.toml", "quickstart"])
+def test_a_config_that_is_given_as_an_argument(snnbench, verb, name):
+    ended = snnbench(verb, "--out", "x", name)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.message == f"snnbench: {verb} takes no argument {name!r}; did you mean --config {name}?"
+
+
+def test_of_other_arguments_and_of_a_second_config_nobody_says_so(snnbench):
+    for line in (["run", "mine"], ["run", "--config", "a.toml", "b.toml"], ["check", "--no-such", "a.toml"]):
+        ended = snnbench(*line)
+        assert ended.exit_code == 2 and "did you mean --config" not in ended.stderr, line
+
+
 @pytest.mark.parametrize(
     "line", [["plan", "x" * 100_000], ["plan", *["/home/x"] * 9999], ["--" + "y" * 100_000], ["z" * 100_000], ["env", "\x1b[31m"]]
 )

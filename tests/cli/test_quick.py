@@ -97,9 +97,14 @@ def test_a_folder_is_named_for_the_network():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["a b"], "NAME a b: must look like"),
-        (["torc"], "NAME torc: unknown framework; did you mean 'torch'?"),
+        (["a b"], "argument a b: must look like"),
+        (["torc"], "argument torc: unknown framework; did you mean 'torch'?"),
         (["torch", "--precision", "fp23"], "--precision fp23: must be one of"),
+        (
+            ["torch", "--neuron", "97"],
+            "--neuron 97: must be one of soft, hard, none, soft-undecayed, hard-straight, native, or a "
+            "table of a neuron's fields; did you mean --neurons 97?",
+        ),
         (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
         (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
