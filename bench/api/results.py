@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def load(*folders: str | Path) -> Results:
     """The results in one or more folders of `snnbench run`. Files that cannot be read are told in `Results.unreadable`. Raises
-    ConfigError for a folder that is not there, or none given.
+    ConfigError for a folder that is not there, none given, or a list of folders.
 
     Example:
 
@@ -36,6 +36,8 @@ def load(*folders: str | Path) -> Results:
     """
     if not folders:
         raise ConfigError("load() needs the folder of at least one run, such as load('results/quickstart')")
+    if not all(isinstance(folder, str | Path) for folder in folders):
+        raise ConfigError("load() takes each folder as an argument of its own: load('results/a', 'results/b'), or load(*folders)")
     stores = [ResultFolder(Path(folder)) for folder in folders]
     for store in stores:
         store.must_exist()

@@ -52,8 +52,8 @@ def doctor(
     console = output()
     console.print(f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}")
     console.print(f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}")
-    for name, state in environments.items():
-        console.print(f"             {name}: {state}")
+    for own in known().values():
+        console.print(f"             {own.name}: {own.shown_state}")
     console.print(f"load         {now['load_average'][0]:.2f} programs ran or waited in the last minute, on average")
     for rates in ceilings.values():
         for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):

@@ -35,8 +35,8 @@ def list_(as_json: Json = False) -> None:
         print_json([_entry(own, state, reason) for own, state, reason in states])
         return
     table = new_table("environment", "for", "state", "what it is", whole=("environment",))
-    for own, state, _ in states:
-        table.add_row(own.name, ", ".join(own.recipe.adapters), state, own.recipe.description)
+    for own, _, _ in states:
+        table.add_row(own.name, ", ".join(own.recipe.adapters), own.shown_state, own.recipe.description)
     output().print(table)
     for own, _, reason in states:
         if reason:
@@ -122,7 +122,8 @@ def _print_faults(own: Environment, faults: list[str] | None) -> None:
     """What is wrong with an environment; None where it was not created."""
     console = output()
     if faults is None:
-        console.print(f"{own.name}: not created: {own.command}")
+        state = own.shown_state
+        console.print(f"{own.name}: {state}{f': {own.command}' if state == 'not created' else ''}")
         return
     for fault in faults or ["as it was made"]:
         console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)

@@ -66,6 +66,13 @@ class Environment:
             return "stale", f"it was made over the packages in {', '.join(marker.get('beneath', []))}"
         return "ready", None
 
+    @property
+    def shown_state(self) -> str:
+        """`state` in a word for people: `installed here` where the packages are not in a folder of their own but, in the versions
+        of the recipe, beside snnbench, as `snnbench env create NAME --here` leaves them."""
+        state, _ = self.state()
+        return "installed here" if state == "not created" and self.recipe.is_here() else state
+
     def lacking(self) -> str | None:
         """Why no worker can run in it, with the command that helps; None if one can."""
         state, why = self.state()

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tomllib
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -76,9 +77,21 @@ class Recipe(Table):
         """The pinned packages of all steps; local packages are not among them."""
         return [pin for step in self.steps for package in step.install if (pin := pin_of(package))]
 
+    def is_here(self) -> bool:
+        """Whether all packages that the recipe pins, but those for GPUs alone, are in snnbench's own environment."""
+        pins = [pin for step in self.steps if not step.gpu for package in step.install if (pin := pin_of(package))]
+        return bool(pins) and all(_is_installed(pin) for pin in pins)
+
     @property
     def keys(self) -> list[str]:
         return [step.key for step in self.steps]
+
+
+def _is_installed(pin: Requirement) -> bool:
+    try:
+        return pin.specifier.contains(version(pin.name), prereleases=True)
+    except PackageNotFoundError:
+        return False
 
 
 def pin_of(package: str) -> Requirement | None:

@@ -84,3 +84,8 @@ def test_without_pandas_the_extra_is_named(quickstart, monkeypatch):
     assert len(fresh) == len(quickstart)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'snnbench\[pandas\]'"):
         _ = fresh.frame
+
+
+def test_a_list_of_folders_is_a_mistake_that_says_what_would_be_right():
+    with pytest.raises(snnbench.ConfigError, match=r"load\(\*folders\)"):
+        snnbench.load([ROOT / "results" / "quickstart"])

@@ -60,3 +60,21 @@ def test_here_installs_beside_snnbench_itself(snnbench, own_python):
     assert ended.stderr.splitlines()[-1] == f"tiny is ready in {own_python}"
     assert next(own_python.glob("lib/*/site-packages/tinyframework"))
     assert json.loads(snnbench("env", "list", "--json").stdout)[-1]["state"] == "not created"
+
+
+@pytest.mark.parametrize(
+    ("pins", "state"),
+    [
+        (["torch==2.13.0"], "installed here"),  # whatever its local version, such as +cpu
+        (["torch==2.13.0", "numpy==0.0.1"], "not created"),
+        (["torch==2.13.0", "there-is-no-such-package==1"], "not created"),
+    ],
+)
+def test_what_is_beside_snnbench_is_shown_so(snnbench, pins, state):
+    write_recipe(snnbench, steps(first=(pins, "")))
+    listed = snnbench("env", "list").stdout
+    (line,) = [line for line in listed.splitlines() if line.lstrip().startswith("tiny")]
+    assert state in line
+    helps = f"tiny: {state}" + ": snnbench env create tiny" * (state == "not created")
+    assert helps in snnbench("env", "doctor", "tiny").stdout.splitlines()
+    assert f"             tiny: {state}" in snnbench("doctor").stdout.splitlines()
