@@ -126,7 +126,7 @@ class Measure(_Table):
     leave_beyond: Annotated[
         float | None,
         Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
-        Field(description="who is shown to take so many times as long as the fastest is timed no more; default: nobody"),
+        Field(description="a case shown to take so many times as long as the fastest is timed no more; default: none"),
     ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 

@@ -175,8 +175,12 @@ def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: s
         f"{share:.2%} of the decisions{where} are wrong, up to {worst:.1e} from the threshold (allowed {limit.decisions:.2%}, "
         f"up to {limit.distance:.1e}), the first at step {step}, item {item}, "
         f"neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
-        f"v = {v[place]:.6f} calls for {expected[place]:.0f} spikes, the framework gave {spikes[place]:.0f}"
+        f"v = {v[place]:.6f} calls for {_spikes(expected[place])}, the framework gave {spikes[place]:.0f}"
     )
+
+
+def _spikes(count: float) -> str:
+    return f"{count:.0f} spike{'s' * (round(count) != 1)}"
 
 
 def _values(problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode) -> Iterator[str]:

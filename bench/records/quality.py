@@ -21,7 +21,7 @@ MOST_FOREIGN_CORES = 0.25
 
 
 def flags(records: Sequence[Record]) -> list[str]:
-    """Names of what is to be doubted, of the step's slots in all blocks."""
+    """Names of the reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
     raised = {

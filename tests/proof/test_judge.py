@@ -9,7 +9,7 @@ from support.right_call import CASE, Right
 from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.judge import Call, judge
+from snnbench.proof.judge import Call, _spikes, judge
 
 WIDE = Case("any", neurons=2100, time_steps=5, batch=2)
 
@@ -50,6 +50,10 @@ def test_a_decision_away_from_the_threshold_is_a_finding_that_says_where():
     assert f"at step {t}, item {b}, neuron {n}: v = 0." in finding
     assert "calls for 0 spikes, the framework gave 1" in finding
     assert call.verdict(gradients=False).distance == pytest.approx(0.5, abs=0.05)
+
+
+def test_one_spike_is_one_spike():
+    assert [_spikes(count) for count in (0.0, 1.0, 2.0)] == ["0 spikes", "1 spike", "2 spikes"]
 
 
 def test_a_decision_within_rounding_of_the_threshold_is_allowed():

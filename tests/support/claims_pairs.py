@@ -104,7 +104,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def quality_of(pairs: Sequence[Pair]) -> str:
-    """How many blocks the pairs have, and all that is to be doubted of their times."""
+    """How many blocks the pairs have, and all remarks on their times."""
     entries = [entry for pair in pairs for entry in (pair.ours, pair.theirs)]
     blocks = sorted({entry.values["blocks"] for entry in entries})
     flags = [short for name, (short, _) in FLAGS.items() if any(name in entry.row.quality for entry in entries)]

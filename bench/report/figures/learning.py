@@ -51,10 +51,10 @@ def _agreement(curves: list[list[float]]) -> list[str]:
 
 
 def _rightness(entries: list[Entry]) -> list[str]:
-    """In a sentence, the shares of new samples that are told right afterwards."""
+    """In a sentence, the shares of new samples that are classified correctly afterwards."""
     shares = sorted(entry.values["accuracy"] for entry in entries)
     ends = dict.fromkeys(map(units.share, (shares[0], shares[-1])))
-    return [f"Right about {' to '.join(ends)} of new samples afterwards."]
+    return [f"After training, {' to '.join(ends)} of new samples are classified correctly."]
 
 
 def _spec() -> Spec:

@@ -224,7 +224,7 @@ def test_curves_say_how_far_they_part_and_what_was_learned():
     assert len(panel.points) == 80 and panel.points[0]["loss"] == 2.0
     assert panel.notes == [
         "The curves are apart by at most 5.0e-07 over 10 and 5.0e-03 over 40 steps, in shares of the first loss.",
-        "Right about 95.0% to 100.0% of new samples afterwards.",
+        "After training, 95.0% to 100.0% of new samples are classified correctly.",
     ]
 
 
