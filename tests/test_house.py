@@ -31,7 +31,7 @@ OPEN_TO_WORKERS = {"adapters", "data", "kernels.spec", "kernels.surrogates", "st
 PLAIN = {"kernels.spec", "kernels.surrogates"}
 """Modules that import the standard library and each other only."""
 
-MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 25, 300, 46_000
+MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 25, 300, 47_000
 """Rooms of the house, lines of a file, lines of the three packages: all lines count."""
 
 

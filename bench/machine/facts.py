@@ -98,6 +98,14 @@ def _gpu(handle: Any) -> dict[str, Any]:
     }
 
 
+def busy_warning(load: float, cores: int) -> list[str]:
+    """A sentence where more programs ran or waited in the last minute than this process has cores, before a run."""
+    if load <= cores:
+        return []
+    what = "times will be doubtful, and proofs may run out of time"
+    return [f"this machine is busy: a load of {load:.1f} on {cores} core{'s' * (cores > 1)}: {what}"]
+
+
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
     """Sentences on what to change or expect before measuring here, from `machine_facts` and `current_load`."""
     sentences = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.machine.facts import _node
+from snnbench.machine.facts import _node, busy_warning
 
 FILES = {
     "machine-id": "etc/machine-id",
@@ -40,3 +40,9 @@ def test_what_lasts_until_the_next_reboot_says_so(tmp_path, nothing):
 
 def test_where_nothing_is_known_nothing_is_said(tmp_path):
     assert node(tmp_path, product_uuid=None, boot_id=None) == {}
+
+
+def test_a_machine_with_more_programs_than_cores_is_busy():
+    assert busy_warning(2.0, 2) == busy_warning(0.0, 1) == []
+    (sentence,) = busy_warning(15.23, 2)
+    assert sentence.startswith("this machine is busy: a load of 15.2 on 2 cores: ") and "proofs may run out of time" in sentence
