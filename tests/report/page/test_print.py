@@ -30,3 +30,11 @@ def test_a_button_for_more_says_how_many_or_nothing(visit):
     seen = visit("quickstart")
     texts = seen.page.locator("button.more").evaluate_all("(all) => all.map((one) => one.textContent)")
     assert texts and all(text == "" or int(text.split()[1]) > 0 for text in texts)
+
+
+def test_a_caption_stays_with_its_picture(visit):
+    """Cells of a grid may be parted by the end of a page, whatever they ask for; boxes in a line may not."""
+    seen = visit("quickstart")
+    seen.page.emulate_media(media="print")
+    display = "(one) => [getComputedStyle(one).display, getComputedStyle(one.querySelector('figure')).display]"
+    assert seen.page.locator(".panels:has(figure)").first.evaluate(display) == ["block", "inline-block"]
