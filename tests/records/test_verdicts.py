@@ -82,6 +82,17 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
     assert verdict.remarks[0] == "1 planned case is not in it, torch of another size: it is a part of the run"
 
 
+def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
+    """Where somebody else had the cores in every slot, of which none is ranked, the best rates may be much above the record's."""
+    part = forged.timed("fused")["parts"]["step"]
+    part["floor_s"] *= 1e-3
+    for slot in part["timing"]["slots"]:
+        slot["disturbed"] = "preempted"
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert [fault for fault in verdict.faults if fault.kind == "floor"] == []
+
+
 def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):
     for record in forged.records:
         record["set"] = "mine"

@@ -115,7 +115,8 @@ def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
         return
     work = mandatory(case, workload_of(case).network(case), phase, 0.0 if case.input in SPIKES else 1.0)
     own = max(work.bytes / (rates["bytes_per_s"] or np.inf), work.flops / (rates.get("flops_per_s") or np.inf))
-    if part.floor_s < LEAST_FLOOR * own:
+    undisturbed = [slot for slot in part.timing.slots if not slot.disturbed]
+    if part.floor_s < LEAST_FLOOR * own and undisturbed:  # ceilings of a busy machine are too low
         yield Fault(
             "floor", where, f"floor_s = {part.floor_s:.3e}: its own ceilings give {own:.3e} s, and no machine is 50 times faster"
         )
