@@ -12,6 +12,7 @@ from random import Random
 from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
+from ..cores import usable_cores
 from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
@@ -19,8 +20,9 @@ from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..files import node_folder, own_folder
-from ..machine.facts import machine_facts
+from ..machine.facts import busy_warning, machine_facts
 from ..machine.job import memory_for_workers
+from ..machine.monitor import load_average
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
 from ..records.record import RECORD, Record
@@ -62,10 +64,10 @@ def execute(
     say: Callable[[str], None],
 ) -> tuple[Results, bool, list[str]]:
     """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
-    case, `tell` with words on what happens between, `say` with sentences on what is measured again. With `fresh`, cases that are
-    done are measured again. Returns everything that the folder holds then, whether the run was interrupted, and a sentence for
-    every file that somebody else changed meanwhile and that is written again as it was. Raises ConfigError if another run is
-    writing there."""
+    case, `tell` with words on what happens between, `say` with sentences on a busy machine and on what is measured again. With
+    `fresh`, cases that are done are measured again. Returns everything that the folder holds then, whether the run was
+    interrupted, and a sentence for every file that somebody else changed meanwhile and that is written again as it was. Raises
+    ConfigError if another run is writing there."""
     # What workers write and compile lies on this node: the folder may be on a disk that many share, and slow.
     with folder.locked(), folder.writing() as own, own_folder(node_folder(own)) as scratch:
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
@@ -79,7 +81,8 @@ def execute(
         interrupted = False
         try:
             runner = Runner(plan, folder, scratch, fresh, tell)
-            for sentence in [] if fresh else reasons(runner.left):
+            busy = busy_warning(load_average(), len(usable_cores()))
+            for sentence in [*busy, *([] if fresh else reasons(runner.left))]:
                 say(sentence)
             for finished in runner.run():
                 show(finished)

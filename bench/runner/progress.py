@@ -12,9 +12,6 @@ from rich.progress import Progress as Bar
 from snnbench.adapters.base.case import full_name
 
 from .. import units
-from ..cores import usable_cores
-from ..machine.facts import busy_warning
-from ..machine.monitor import load_average
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from ..report.files import Results
@@ -100,8 +97,6 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
     that the folder holds then, and whether the run was interrupted. Raises ConfigError if it holds another experiment."""
     folder.must_be_of(plan.experiment.name)
     folder.make()
-    for sentence in busy_warning(load_average(), len(usable_cores())):
-        console.print(sentence, soft_wrap=True, markup=False)
     measure = plan.experiment.measure
     try:
         total = len(plan.mine) * (measure.blocks if measure.timed else 1)
