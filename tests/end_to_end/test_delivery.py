@@ -5,6 +5,7 @@ import tomllib
 import pytest
 from support.deliveries import STRATEGIES, configured
 from support.paths import WRONG
+from support.slow import representatives
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 
@@ -48,7 +49,7 @@ def test_the_columns_of_deliveries_are_filled(run):
 CAMERAS = {"nmnist": {"samples": [28]}, "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2]}}
 
 
-@pytest.mark.parametrize("name", CAMERAS)
+@pytest.mark.parametrize("name", representatives(CAMERAS, [0]))
 def test_recordings_of_cameras_go_through_all_strategies(snnbench, name):
     config = configured(snnbench, STRATEGIES, dataset=[f"synthetic-{name}"], augment=[True], **CAMERAS[name])
     ended = snnbench.run(config)
@@ -103,7 +104,8 @@ def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, n
 
 
 @pytest.mark.parametrize(
-    ("behind", "dataset"), [("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")]
+    ("behind", "dataset"),
+    representatives([("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")], [0]),
 )
 def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
     ended = snnbench.run(configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset]))

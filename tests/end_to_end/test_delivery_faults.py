@@ -9,6 +9,7 @@ import pytest
 from support.deliveries import STRATEGIES, configured
 from support.limits import small_files
 from support.paths import FAULTY
+from support.slow import representatives
 from support.waiting import until
 
 from snnbench.files import PREFIX
@@ -21,7 +22,7 @@ def leftovers(folder):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize(("name", "of"), [("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")])
+@pytest.mark.parametrize(("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0]))
 def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, sent):
     config, out = configured(snnbench, [name], [f"{CACHES}:{of}"]), snnbench.folder / "out"
     (snnbench.notes / "hold").touch()
@@ -115,7 +116,7 @@ def real(snnbench):
     return snnbench.folder / "real" / "SHD" / "shd_train.h5"
 
 
-@pytest.mark.parametrize("words", DAMAGE)
+@pytest.mark.parametrize("words", representatives(DAMAGE, [0, 3]))
 def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
     DAMAGE[words](real)
     some = STRATEGIES if "units" in words else ["tonic:naive", "frames:packed"]
