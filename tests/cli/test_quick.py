@@ -8,7 +8,7 @@ from support.paths import FAULTY
 
 from snnbench.cli import quick as quick_module
 from snnbench.experiment.setting import Option
-from snnbench.runner import live_set, progress
+from snnbench.runner import execute, live_set
 from snnbench.runner.live_set import LEAST_PASSES
 from snnbench.runner.quick import quick_plan
 
@@ -161,7 +161,7 @@ def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh
 @pytest.mark.parametrize("load", [0.0, 99.0])
 def test_on_a_busy_machine_it_says_first_that_times_will_be_doubtful(quick, monkeypatch, load):
     snnbench, _ = quick
-    monkeypatch.setattr(progress, "load_average", lambda: load)
+    monkeypatch.setattr(execute, "load_average", lambda: load)
     ended = snnbench("quick", "numpy", *SIZES, *NUMPY, "--out", "out")
     busy = [line for line in ended.stderr.splitlines() if line.startswith("this machine is busy: a load of 99.0 on ")]
     assert len(busy) == (load == 99.0) and ended.stderr.splitlines()[: len(busy)] == busy
