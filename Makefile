@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Of frameworks that cannot live beside the others, those for which a CPU is enough.
 OWN_ENVIRONMENTS := lava-dl spikingjelly-cupy jaxpike brainpy-state slax jaxsnn matterhorn-pytorch
 
+# Where a machine forbids Python to keep compiled modules, every worker would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
 
 setup: $(VENV)/.ready

@@ -141,7 +141,8 @@ def _command(target: Target, step: Step) -> tuple[str, list[str]]:
     if own:
         # As pip does, the best version of all indexes is taken: that of torch for CPUs has few others.
         options = ["--python", str(target.python), "--no-progress", "--index-strategy", "unsafe-best-match", *_settings()]
-        options += ["--no-build-isolation", "--no-cache"] * step.build
+        # Pip compiles modules when it installs them; without that, the first import would, or every one, and be timed.
+        options += ["--compile-bytecode", *["--no-build-isolation", "--no-cache"] * step.build]
         tool, code, runner = "uv", UV, own
         arguments = ["pip", "install", *options, *chosen, *step.install]
     else:

@@ -35,6 +35,15 @@ def test_a_package_that_only_pips_settings_can_find(snnbench, tool):
     assert next(folder.glob("lib/*/site-packages/onlyhere.py")) and states(snnbench)["tiny"] == "ready"
 
 
+def test_modules_are_compiled_when_they_are_installed(snnbench, tool):
+    """Else the first import would, or every one where Python may not keep what it compiled, in the time of a cold start."""
+    wheel_of(snnbench.folder / "mine", "onlyhere", {"onlyhere.py": ""})
+    snnbench.environment |= {"PIP_FIND_LINKS": str(snnbench.folder / "mine"), "PYTHONDONTWRITEBYTECODE": "1"}
+    folder = write_recipe(snnbench, steps(first=(["onlyhere==1.0"], "")))
+    assert snnbench("env", "create", "tiny").exit_code == 0
+    assert next(folder.glob("lib/*/site-packages/__pycache__/onlyhere.*.pyc"))
+
+
 def test_a_step_for_gpus_is_left_out_where_there_is_none(snnbench):
     (snnbench.folder / "none").mkdir()
     write_recipe(snnbench, steps(first=([framework(snnbench)], ""), gpu=(["no-such-package-anywhere==9"], "gpu = true")))
