@@ -55,8 +55,8 @@ def plan(
     console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
-    blocks = counted(measure.blocks, "block") + (f" to {measure.most_blocks}" if measure.most_blocks > measure.blocks else "")
-    estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if ' to ' in blocks else ''})"
+    blocks = counted(measure.sure_blocks, "block") + (f" to {measure.most_blocks}" if measure.may_have_further_blocks else "")
+    estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 

@@ -131,6 +131,15 @@ class Measure(_Table):
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
     @property
+    def sure_blocks(self) -> int:
+        """Blocks that every case has; where nothing is timed, one proves and weighs it."""
+        return self.blocks if self.timed else 1
+
+    @property
+    def may_have_further_blocks(self) -> bool:
+        return self.timed and self.most_blocks > self.blocks
+
+    @property
     def seconds_of_slots(self) -> float:
         """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every third one."""
         slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed

@@ -49,7 +49,7 @@ class Done:
     def left(self, planned: PlannedCase) -> Left:
         """What a run would still do for a case, further blocks that noise may call for left out. If its first block ended without
         times, or it left there, the others are not measured."""
-        results = [self.result(planned, block) for block in range(self.measure.blocks if self.measure.timed else 1)]
+        results = [self.result(planned, block) for block in range(self.measure.sure_blocks)]
         blocks = 0 if planned.status or (results[0] is not None and results[0].is_last) else results.count(None)
         seconds = estimate_seconds(planned.case, blocks, self.measure.seconds_of_slots) if blocks else 0.0
         again = tuple(self._again(planned)) if blocks else ()

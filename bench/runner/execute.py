@@ -112,8 +112,7 @@ class Runner:
         self.commit = git_commit()
         self.failed: list[tuple[Case, str]] = []
         self.only_once: set[str] = set()
-        self.blocks = self.measure.blocks if self.measure.timed else 1
-        """That every case has."""
+        self.blocks = self.measure.sure_blocks
         self.left = [] if fresh else [self.done.left(planned) for planned in plan.mine]
         work = {planned.id: 0 if planned.status else self.blocks for planned in plan.mine}
         self.tally = Tally(work | {left.planned.id: left.blocks for left in self.left}, self.blocks)

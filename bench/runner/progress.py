@@ -99,7 +99,7 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
     folder.make()
     measure = plan.experiment.measure
     try:
-        total = len(plan.mine) * (measure.blocks if measure.timed else 1)
+        total = len(plan.mine) * measure.sure_blocks
         with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
             results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
     except OSError:

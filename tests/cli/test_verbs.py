@@ -45,6 +45,19 @@ def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
     assert list(json.loads(kept.read_text())["rates"].values()) == [fast]
 
 
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("blocks = 2\nmost_blocks = 2", "1 case, 2 blocks, about "),
+        ("blocks = 2\nmost_blocks = 5", "1 case, 2 blocks to 5, about "),
+        ("blocks = 2\nmost_blocks = 5\ntimed = false", "1 case, 1 block, about "),
+    ],
+)
+def test_plan_says_how_many_blocks_there_are(snnbench, measure, words):
+    last = snnbench("plan", "--config", snnbench.config(["numpy"], [NUMPY], "", measure)).stdout.splitlines()[-1]
+    assert last.startswith(words) and ("for the fewest" in last) == (" to " in words)
+
+
 def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     grid = 'neurons = [31, 97]\nneuron = ["soft", "soft-undecayed"]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
     config = snnbench.config(["numpy"], [NUMPY], grid, "blocks = 2")
