@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 
@@ -25,7 +26,7 @@ DETACHED = NeuronSpec("soft", detach_reset=True, surrogate="atan", adaptation=0.
 NONE = NeuronSpec("none", adaptation=0.25, adaptation_decay=0.9)
 ALL = [SOFT, HARD, ATTACHED, UNDECAYED, DETACHED, NONE]
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["adaptation"]
-CASE = Case("any", neurons=130, time_steps=40, batch=4)
+SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
 
 PROVED = [
     *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
@@ -35,41 +36,30 @@ PROVED = [
 ]
 
 
-def case_of(name, spec, **changes):
-    framework, _, construction = name.partition(":")
-    return replace(CASE, framework=framework, construction=construction or "default", neuron=spec, **changes)
-
-
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
 def test_those_of_frameworks_are_proved(name, spec):
-    case = case_of(name, spec)
-    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
-    assert proof.passed, proof.reason
+    proved(name, spec, **SIZES)
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "fused", "jax", "sinabs"])
 def test_behind_convolutions_and_norms_too(name):
     sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
-    case = case_of(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="spike-count", optimizer="adam")
-    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
-    assert proof.passed, proof.reason
+    proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="spike-count", optimizer="adam")
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "jax"])
 @pytest.mark.parametrize(("workload", "loss"), [("recurrent-lif", None), ("linear-lif", "membrane")])
 def test_with_recurrence_and_where_potentials_are_handed_out(name, workload, loss):
-    case = case_of(name, SOFT, workload=workload, loss=loss, time_steps=15)
-    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
-    assert proof.passed, proof.reason
+    proved(name, SOFT, workload=workload, loss=loss, **{**SIZES, "time_steps": 15})
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_one_is_named(fault):
     adapter = registry.load(f"{WRONG / fault}")
-    proof = proof_of(adapter, case_of(adapter.name, SOFT))
+    proof = proof_of(adapter, Case(adapter.name, neuron=SOFT, **SIZES))
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
 
@@ -88,8 +78,7 @@ def test_a_wrong_one_is_named(fault):
     ],
 )
 def test_who_has_none_says_so(name, spec, words):
-    case = case_of(name, spec)
-    assert words in refusal_of(registry.load(registry.BUILT_IN[case.framework]), case)
+    assert words in refusal_of(adapter_of(name), case_of(name, spec, **SIZES))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Neurons that learn their decay: those of frameworks are proved, wrong ones named, and who has none says so."""
 
 import tomllib
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 
@@ -20,7 +20,7 @@ TIME_CONSTANT = NeuronSpec("soft", learned_decay="time-constant")
 HARD = NeuronSpec("hard", detach_reset=True, decay=0.5, learned_decay="direct")
 PLIF = NeuronSpec("hard", decay=0.5, surrogate="atan", learned_decay="sigmoid")
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["decays"]
-CASE = Case("any", neurons=61, time_steps=31, batch=5, loss="spike-count", optimizer="adam")
+SIZES = {"neurons": 61, "time_steps": 31, "batch": 5, "loss": "spike-count", "optimizer": "adam"}
 
 PROVED = [
     *(
@@ -40,17 +40,10 @@ PROVED = [
 ]
 
 
-def case_of(name, spec, **changes):
-    framework, _, construction = name.partition(":")
-    return replace(CASE, framework=framework, construction=construction or "default", neuron=spec, **changes)
-
-
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
 def test_those_of_frameworks_are_proved(name, spec):
-    case = case_of(name, spec)
-    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
-    assert proof.passed, proof.reason
+    proof = proved(name, spec, **SIZES)
     assert proof.stages[-1].verdict.errors["decay"] < 1e-4
 
 
@@ -78,15 +71,13 @@ def test_in_a_network_every_neuron_learns_its_own(name, optimizer):
     }
     spec = HARD if name.startswith("snntorch") else DIRECT
     changes = {**sizes, "time_steps": 6, "batch": 3, "loss": "cross-entropy", "optimizer": optimizer}
-    case = case_of(name, spec, workload="cifar-small", **changes)
-    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
-    assert proof.passed, proof.reason
+    proved(name, spec, workload="cifar-small", **changes)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_one_is_named(fault):
     adapter = registry.load(f"{WRONG / fault}")
-    proof = proof_of(adapter, case_of(adapter.name, SIGMOID))
+    proof = proof_of(adapter, Case(adapter.name, neuron=SIGMOID, **SIZES))
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
 
@@ -110,8 +101,7 @@ def test_a_wrong_one_is_named(fault):
     ],
 )
 def test_who_has_none_says_so(name, spec, changes, words):
-    case = case_of(name, spec, **changes)
-    assert words in refusal_of(registry.load(registry.BUILT_IN[case.framework]), case)
+    assert words in refusal_of(adapter_of(name), case_of(name, spec, **{**SIZES, **changes}))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 
@@ -18,7 +19,7 @@ from snnbench.proof.recurrence import before_synapse, run, run_backward, synapti
 SOFT, HARD = NeuronSpec("soft", current_decay=0.5), NeuronSpec("hard", detach_reset=True, decay=0.5, current_decay=0.5)
 ATTACHED = NeuronSpec("hard", decay=0.5, current_decay=0.75)
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["synapses"]
-CASE = Case("any", neurons=130, time_steps=40, batch=4)
+SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
 
 PROVED = [
     *(
@@ -37,32 +38,23 @@ PROVED = [
 ]
 
 
-def case_of(name, spec, **changes):
-    framework, _, construction = name.partition(":")
-    return replace(CASE, framework=framework, construction=construction or "default", neuron=spec, **changes)
-
-
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
 def test_those_of_frameworks_are_proved(name, spec):
-    case = case_of(name, spec)
-    proof = proof_of(registry.load(registry.BUILT_IN[case.framework]), case)
-    assert proof.passed, proof.reason
+    proved(name, spec, **SIZES)
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "fused", "jax", "snntorch"])
 def test_behind_convolutions_and_norms_too(name):
     sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
-    case = case_of(name, SOFT, workload="cifar-small", **{**sizes, "time_steps": 6, "batch": 3})
-    proof = proof_of(registry.load(registry.BUILT_IN[name]), case)
-    assert proof.passed, proof.reason
+    proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_one_is_named(fault):
     adapter = registry.load(f"{WRONG / fault}")
-    proof = proof_of(adapter, case_of(adapter.name, replace(SOFT, decay=0.9)))
+    proof = proof_of(adapter, Case(adapter.name, neuron=replace(SOFT, decay=0.9), **SIZES))
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
 
@@ -78,8 +70,7 @@ def test_a_wrong_one_is_named(fault):
     ],
 )
 def test_who_has_none_says_so(name, spec, words):
-    case = case_of(name, spec)
-    assert words in refusal_of(registry.load(registry.BUILT_IN[case.framework]), case)
+    assert words in refusal_of(adapter_of(name), case_of(name, spec, **SIZES))
 
 
 @given(st.integers(1, 9), st.floats(0.05, 0.95), st.integers(0, 1000))

@@ -4,6 +4,7 @@ import functools
 import tomllib
 
 from support.paths import TESTS
+from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import JaxAdapter, registry
 from snnbench.adapters.base.case import Case
@@ -48,6 +49,15 @@ def case_of(name: str, neuron="soft", **changes) -> Case:
     framework, _, construction = name.partition(":")
     spec = twins()[neuron] if isinstance(neuron, str) else neuron
     return Case(framework, construction or adapter_of(name).constructions[0], neuron=spec, **changes)
+
+
+def proved(name: str, neuron="soft", **changes):
+    """The proof of a `case_of` these, which the adapter must offer and pass."""
+    adapter, case = adapter_of(name), case_of(name, neuron, **changes)
+    assert (reason := refusal_of(adapter, case)) is None, reason
+    proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+    return proof
 
 
 def representatives(pairs: list[tuple[str, str]]) -> set[tuple[str, str]]:
