@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from bases import OfLayer
+
 from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
 
@@ -45,16 +47,14 @@ class OtherReset(DecayOff):
         return spec.with_reset({"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset])
 
 
-class NoBias(TorchLoop):
-    """Ignores the bias."""
-
-    name = "wrong-no-bias"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return Biasless(inputs, outputs, bias, self.neuron(spec, (outputs,)))
-
-
 class Biasless(LinearNeuron):
     def forward(self, x):
         bias = None if self.linear.bias is None else 0 * self.linear.bias
         return self.neuron(x @ self.linear.weight.T + (0 if bias is None else bias))
+
+
+class NoBias(OfLayer):
+    """Ignores the bias."""
+
+    name = "wrong-no-bias"
+    kind = Biasless

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import torch
+from bases import OfLayer, OfLoop, Recurrence
 
-from snnbench.adapters import torch_spike
 from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
 
@@ -36,37 +36,16 @@ class Steeper(TorchLoop):
         return super().neuron(replace(spec, slope=1.0001 * spec.slope), features)
 
 
-class CutEvery32(TorchLoop):
+class Cut(Recurrence):
+    def charged(self, after, current, t):
+        return super().charged(after.detach() if t % 32 == 0 else after, current, t)
+
+
+class CutEvery32(OfLoop):
     """Cuts the gradient through time every 32 steps."""
 
     name = "wrong-cut-every-32"
-
-    def neuron(self, spec, features):
-        return Cut(spec)
-
-
-class Cut(torch.nn.Module):
-    def __init__(self, spec):
-        super().__init__()
-        self.spec, self.spike = spec, torch_spike(spec).apply
-
-    def forward(self, currents):
-        after, spikes = torch.zeros_like(currents[0]), []
-        for t, current in enumerate(currents.unbind(0)):
-            v = self.spec.decay * (after.detach() if t % 32 == 0 else after) + current
-            spikes.append(self.spike(v))
-            s = spikes[-1].detach() if self.spec.detach_reset else spikes[-1]
-            after = {"soft": v - self.spec.threshold * s, "hard": v * (1 - s), "none": v}[self.spec.reset]
-        return torch.stack(spikes)
-
-
-class BiasGradientMissing(TorchLoop):
-    """Does not give the bias a gradient."""
-
-    name = "wrong-bias-gradient-missing"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return ConstantBias(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+    kind = Cut
 
 
 class ConstantBias(LinearNeuron):
@@ -75,13 +54,11 @@ class ConstantBias(LinearNeuron):
         return self.neuron(torch.nn.functional.linear(x, self.linear.weight, bias))
 
 
-class InputGradientMissing(TorchLoop):
-    """Does not give the input a gradient."""
+class BiasGradientMissing(OfLayer):
+    """Does not give the bias a gradient."""
 
-    name = "wrong-input-gradient-missing"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return ConstantInput(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+    name = "wrong-bias-gradient-missing"
+    kind = ConstantBias
 
 
 class ConstantInput(LinearNeuron):
@@ -89,13 +66,11 @@ class ConstantInput(LinearNeuron):
         return super().forward(x.detach())
 
 
-class InputGradientOff(TorchLoop):
-    """Gives 1.0001 times the gradient of the input."""
+class InputGradientMissing(OfLayer):
+    """Does not give the input a gradient."""
 
-    name = "wrong-input-gradient-off"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return ScaledInputGradient(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+    name = "wrong-input-gradient-missing"
+    kind = ConstantInput
 
 
 class ScaledInputGradient(LinearNeuron):
@@ -104,3 +79,10 @@ class ScaledInputGradient(LinearNeuron):
             x = x.view_as(x)
             x.register_hook(lambda gradient: 1.0001 * gradient)
         return super().forward(x)
+
+
+class InputGradientOff(OfLayer):
+    """Gives 1.0001 times the gradient of the input."""
+
+    name = "wrong-input-gradient-off"
+    kind = ScaledInputGradient

@@ -3,6 +3,7 @@
 import threading
 
 import torch
+from bases import OfLayer
 
 from snnbench.adapters import torch_spike
 from snnbench.adapters.base.time_loop import Uncut
@@ -33,18 +34,16 @@ class AlwaysFires(Silent):
         return torch.ones_like(spikes)
 
 
-class ReturnsInput(TorchLoop):
-    """Hands its input back."""
-
-    name = "wrong-returns-input"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return Unchanged(inputs, outputs, bias, self.neuron(spec, (outputs,)))
-
-
 class Unchanged(LinearNeuron):
     def forward(self, x):
         return x * 1
+
+
+class ReturnsInput(OfLayer):
+    """Hands its input back."""
+
+    name = "wrong-returns-input"
+    kind = Unchanged
 
 
 class SwapsTwoNeurons(Silent):

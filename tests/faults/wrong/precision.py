@@ -1,6 +1,7 @@
 """Adapters that compute fp32 in a shorter format, and one that hides fp32 in bf16 products. Every class says how."""
 
 import torch
+from bases import OfLayer
 
 from snnbench.adapters.base.torch_network import LinearNeuron
 from snnbench.adapters.torch_loop import TorchLoop
@@ -62,20 +63,18 @@ class Tf32Backward(Tf32Forward):
     multiply = staticmethod(product(same, tf32))
 
 
-class Bf16Inside(TorchLoop):
-    """Casts everything to bf16 and the spikes back to fp32."""
-
-    name = "wrong-bf16-inside"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return ShortLinear(inputs, outputs, bias, self.neuron(spec, (outputs,)))
-
-
 class ShortLinear(LinearNeuron):
     def forward(self, x):
         short = torch.bfloat16
         bias = None if self.linear.bias is None else self.linear.bias.to(short)
         return self.neuron(torch.nn.functional.linear(x.to(short), self.linear.weight.to(short), bias)).float()
+
+
+class Bf16Inside(OfLayer):
+    """Casts everything to bf16 and the spikes back to fp32."""
+
+    name = "wrong-bf16-inside"
+    kind = ShortLinear
 
 
 class Bf16State(TorchLoop):

@@ -2,18 +2,13 @@
 
 import torch
 from around import batch_scanned, items_mix, looks_ahead, pointwise
-
-from snnbench.adapters.base.time_loop import Uncut
-from snnbench.adapters.torch_loop import TorchLoop
+from bases import Around
 
 
-class Late(TorchLoop):
+class Late(Around):
     """Hands out every spike one step late."""
 
     name = "wrong-late"
-
-    def neuron(self, spec, features):
-        return Uncut(super().neuron(spec, features), self.around)
 
     @staticmethod
     def around(right, currents):
@@ -21,7 +16,7 @@ class Late(TorchLoop):
         return torch.cat([torch.zeros_like(spikes[:1]), spikes[:-1]])
 
 
-class LateInput(Late):
+class LateInput(Around):
     """Feeds every current one step late."""
 
     name = "wrong-late-input"
@@ -31,14 +26,14 @@ class LateInput(Late):
         return right(torch.cat([torch.zeros_like(currents[:1]), currents[:-1]]))
 
 
-class BatchScanned(Late):
+class BatchScanned(Around):
     """Scans the batch axis as if it were time."""
 
     name = "wrong-batch-scanned"
     around = staticmethod(batch_scanned)
 
 
-class Reshaped(Late):
+class Reshaped(Around):
     """Reshapes (T, B, N) to (B, T, N) where it should transpose."""
 
     name = "wrong-reshaped"
@@ -49,14 +44,14 @@ class Reshaped(Late):
         return right(currents.reshape(items, steps, neurons).transpose(0, 1)).transpose(0, 1).reshape(currents.shape)
 
 
-class Pointwise(Late):
+class Pointwise(Around):
     """Treats every step as the first: no memory."""
 
     name = "wrong-pointwise"
     around = staticmethod(pointwise)
 
 
-class Reversed(Late):
+class Reversed(Around):
     """Runs time backwards."""
 
     name = "wrong-reversed"
@@ -66,21 +61,21 @@ class Reversed(Late):
         return right(currents.flip(0)).flip(0)
 
 
-class LooksAhead(Late):
+class LooksAhead(Around):
     """Adds a thousandth of the next step's current."""
 
     name = "wrong-looks-ahead"
     around = staticmethod(looks_ahead(1e-3))
 
 
-class ItemsMix(Late):
+class ItemsMix(Around):
     """Adds a hundredth of the mean current of the batch."""
 
     name = "wrong-items-mix"
     around = staticmethod(items_mix(1e-2))
 
 
-class FirstStepsOnly(Late):
+class FirstStepsOnly(Around):
     """Is right for 37 steps, the small problem's, and starts again from rest after each 37."""
 
     name = "wrong-first-steps-only"

@@ -1,6 +1,7 @@
 """Adapters that are right when they are proved, and wrong in what is timed. Every class says what is wrong with it."""
 
 import torch
+from bases import OfLayer
 from torch import Tensor
 
 from snnbench.adapters.base.torch_network import LinearNeuron
@@ -117,13 +118,11 @@ class Packed(LinearNeuron):
         return self.neuron(torch.nn.functional.linear(x, weight, self.linear.bias))
 
 
-class WeightsPackedOnce(TorchLoop):
+class WeightsPackedOnce(OfLayer):
     """Copies its weights at the first call and never looks at them again."""
 
     name = "wrong-weights-packed-once"
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return Packed(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+    kind = Packed
 
 
 class Remembers(LinearNeuron):
@@ -142,14 +141,11 @@ class Remembers(LinearNeuron):
         return x.data_ptr()
 
 
-class AnswersByAddress(TorchLoop):
+class AnswersByAddress(OfLayer):
     """Keeps the answer to every address that it was ever given."""
 
     name = "wrong-answers-by-address"
-    layer_class = Remembers
-
-    def layer(self, spec, inputs, outputs, bias, construction):
-        return self.layer_class(inputs, outputs, bias, self.neuron(spec, (outputs,)))
+    kind = Remembers
 
 
 class RemembersSums(Remembers):
@@ -157,11 +153,11 @@ class RemembersSums(Remembers):
         return int(x.sum())
 
 
-class AnswersBySum(AnswersByAddress):
+class AnswersBySum(OfLayer):
     """Keeps the answer to every number of spikes that it was ever given."""
 
     name = "wrong-answers-by-sum"
-    layer_class = RemembersSums
+    kind = RemembersSums
 
 
 class LeaksAtTimes(torch.nn.Module):
