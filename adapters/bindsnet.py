@@ -5,7 +5,6 @@ the spikes of `hard`, every decision right, as a tensor of bool, from `v >= thre
 hangs on a gradient.
 """
 
-from .base.case import Case
 from .base.torch_adapter import TorchAdapter
 
 
@@ -14,6 +13,4 @@ class BindsNet(TorchAdapter):
     distribution = "bindsnet"
     constructions = ("default",)
     modes = ("eager",)
-
-    def supports(self, case: Case) -> str:
-        return "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove"
+    refusal = "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove"

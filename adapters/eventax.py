@@ -4,13 +4,10 @@ Tried with version 0.1.0: its neurons are differential equations, solved between
 v(t) − θ, at a time of its own, and its gradient is the exact one of that time.
 """
 
-from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 
 
 class Eventax(JaxAdapter):
     name = "eventax"
     distribution = "eventax"
-
-    def supports(self, case: Case) -> str:
-        return "eventax's spikes have exact times and exact gradients: there are no steps and no surrogate to prove"
+    refusal = "eventax's spikes have exact times and exact gradients: there are no steps and no surrogate to prove"

@@ -3,13 +3,10 @@
 The only version on PyPI is 0.0.1, of 2024: `import snnax` imports `snnax.snn`, which imports a module `init` that is not in it.
 """
 
-from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 
 
 class Snnax(JaxAdapter):
     name = "snnax"
     distribution = "snnax"
-
-    def supports(self, case: Case) -> str:
-        return "snnax 0.0.1, the only version on PyPI, cannot be imported: its package lacks snnax.snn.init"
+    refusal = "snnax 0.0.1, the only version on PyPI, cannot be imported: its package lacks snnax.snn.init"

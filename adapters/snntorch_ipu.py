@@ -4,7 +4,6 @@ The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with
 first imported. `poptorch` is not on PyPI: it comes with Graphcore's Poplar SDK.
 """
 
-from .base.case import Case
 from .base.torch_adapter import TorchAdapter
 
 
@@ -13,6 +12,4 @@ class SnnTorchIpu(TorchAdapter):
     distribution = "snntorch-ipu"
     constructions = ("default",)
     modes = ("eager",)
-
-    def supports(self, case: Case) -> str:
-        return "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
+    refusal = "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"

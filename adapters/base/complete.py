@@ -30,6 +30,8 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
             raise NoAdapter(f"{reference}: {field} = {texts!r} must be a tuple of texts, like ({str(texts)!r},)")
         if not texts and field in ("constructions", "modes", "devices"):
             raise NoAdapter(f"{reference}: {field} must name at least one")
+    if not isinstance(value.refusal, str | None):
+        raise NoAdapter(f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing, as a text")
     if missing := sorted(value.__abstractmethods__):
         raise NoAdapter(f"{reference} does not define {', '.join(missing)}; subclass TorchAdapter or JaxAdapter, which do")
     return value

@@ -84,6 +84,8 @@ class Adapter(ABC):
     devices: tuple[str, ...] = ("cpu", "cuda")
     loads_data: bool = False
     """Whether its cases are those of the workload `data`, and no others."""
+    refusal: str | None = None
+    """Why this framework can compute no case at all, in words for the user; None if it can compute some."""
 
     def supports(self, case: Case) -> str | None:
         """The reason why this framework cannot run `case`, in words for the user; None if it can."""
@@ -136,11 +138,11 @@ class Adapter(ABC):
         return spell(node.options["neuron"], features, case.construction)
 
     def refuses(self, case: Case, network: Network) -> str | None:
-        """`supports` plus what the harness itself can tell from the declarations above and from `network`."""
+        """`refusal` and `supports`, plus what the harness itself can tell from the declarations above and from `network`."""
         if case.workload == DATA:
             return f"{self.name} computes networks; it loads no data"
-        if missing := missing_variant(self.name, case, self.constructions, self.modes):
-            return missing
+        if reason := self.refusal or missing_variant(self.name, case, self.constructions, self.modes):
+            return reason
         if case.device.split(":")[0] not in self.devices:
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":

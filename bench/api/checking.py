@@ -48,7 +48,7 @@ def check(
 
 class Verdict:
     """How proofs ended: true if none shows a fault, and at least one network is right. `left_out` names frameworks that were
-    meant and are not installed. In a notebook it shows the table of `snnbench check`."""
+    meant and cannot run here. In a notebook it shows the table of `snnbench check`."""
 
     def __init__(self, checked: list[Checked], left_out: list[str]) -> None:
         self.checked, self.left_out = checked, left_out

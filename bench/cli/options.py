@@ -33,7 +33,7 @@ Beside = Annotated[
     ),
 ]
 Names = Annotated[
-    list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all installed")
+    list[str] | None, typer.Argument(help="Frameworks, also variants like torch:compile.", show_default="all that can run here")
 ]
 NEURON_HELP = f"{', '.join(NEURONS)}, native, or a table: {{ reset = 'hard', decay = 0.5 }}."
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]

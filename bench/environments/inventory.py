@@ -59,11 +59,11 @@ class Inventory:
     homes: dict[str, Home] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def lacking(self, points: Iterable[Case]) -> list[str]:
-        """Names of adapters that suit one of these cases and cannot run here."""
+    def left_out(self, points: Iterable[Case]) -> list[str]:
+        """Names of adapters that suit one of these cases and cannot run here, so that `all` does not mean them."""
         kinds = {point.workload: point for point in points}.values()
-        here = (adapter for adapter in self.adapters.values() if any(map(adapter.suits, kinds)))
-        return [adapter.name for adapter in here if adapter.lacking]
+        suiting = (adapter for adapter in self.adapters.values() if any(map(adapter.suits, kinds)))
+        return [adapter.name for adapter in suiting if not adapter.can_run]
 
     def home_of(self, adapter: AdapterInfo) -> Home:
         """Where an adapter's workers run; the default home if its environment cannot be used."""

@@ -80,6 +80,7 @@ class Described(_Strict):
     modes: list[str] = []
     devices: list[str] = []
     loads_data: bool = False
+    refusal: str | None = None
     neurons: dict[str, str | None] = {}
     source_sha256: str | None = None
     closure: dict[str, str] = {}

@@ -16,8 +16,8 @@ def without_folder(reference: str) -> str:
 class AdapterInfo:
     """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
     `neurons` has for each named neuron why the adapter refuses it, or None; `closure` has the versions of what its framework
-    rests on. `home` names the environment in which its workers run; `lacking` says why none can run, `refusal` why this version
-    can compute nothing. The name of a version is `NAME@VERSION`."""
+    rests on. `home` names the environment in which its workers run; `lacking` says why none can run, `refusal` why it, or this
+    version of it, can compute nothing. The name of a version is `NAME@VERSION`."""
 
     reference: str
     name: str
@@ -42,6 +42,11 @@ class AdapterInfo:
         missing = ", ".join(answer.get("missing", ()))
         where = "" if home == "default" else f" in environment {home}"
         return cls(**{"name": name, **entry}, home=home, lacking=f"{missing} is not installed{where}" if missing else None)
+
+    @property
+    def can_run(self) -> bool:
+        """Whether some case of it may run here: it is installed, and can compute something."""
+        return not (self.lacking or self.refusal)
 
     def suits(self, case: Case) -> bool:
         """Whether it is of the kind that a case is for: one that loads data, or one that computes networks."""

@@ -65,10 +65,10 @@ def expand(
 
 def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]) -> list[tuple[str, str, str]]:
     """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions. `all` and `all:*` are the same
-    of everything that is installed here. Raises ConfigError, which begins with what `about` says of the text."""
+    of everything that can run here. Raises ConfigError, which begins with what `about` says of the text."""
     name, _, words = text.partition(":")
     if name == "all" and "all" not in adapters and words in ("", "*"):
-        here = [each for each, adapter in adapters.items() if not adapter.lacking and "@" not in each]
+        here = [each for each, adapter in adapters.items() if adapter.can_run and "@" not in each]
         return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, about)]
     if name not in adapters:
         raise ConfigError(f"{about(text)}: unknown framework{others(name, adapters)}")

@@ -79,20 +79,20 @@ def points_to_check(settings: Sequence[Setting]) -> list[Case]:
 
 def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
     """The cases to prove: every variant in `names`, and every adapter in `given` (references of the command line) that none of
-    them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that are installed. The
-    second result names the adapters that are left out because they are not."""
+    them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that can run here. The
+    second result names the adapters that are left out because they cannot."""
     files = adapter_files(given)
     frameworks = tuple(names) or (() if files else ("all",))
     inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
     adapters = inventory.adapters
-    left_out = [] if names or files else inventory.lacking(points)
+    left_out = [] if names or files else inventory.left_out(points)
     named = {name.partition(":")[0].partition("@")[0] for name in names}
     suiting = [one for one in adapters.values() if any(map(one.suits, points))]
     names = [
         *names,
         *(adapter.name for adapter in suiting if adapter.reference in files and adapter.name.partition("@")[0] not in named),
     ]
-    names = names or [adapter.name for adapter in suiting if not adapter.lacking]
+    names = names or [adapter.name for adapter in suiting if adapter.can_run]
     for name in names:
         if (bare := name.partition(":")[0]) not in adapters:
             raise ConfigError(f"unknown framework {bare!r}{others(bare, adapters)}")

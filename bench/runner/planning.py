@@ -68,7 +68,7 @@ class PlannedCase:
 class Plan:
     """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`. `executor` runs workers of
     the default environment. `selected` is true if `cases` are a part of the grid (`--only`). `left_out` names the frameworks that
-    `all` leaves out because they are not installed, `controls` those that versions are compared with."""
+    `all` leaves out because they cannot run here, `controls` those that versions are compared with."""
 
     experiment: Experiment
     cases: list[PlannedCase]
@@ -142,11 +142,11 @@ def load_plan(
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
     planned = [_with_cores(each, experiment.measure) for each in planned]
-    left_out = inventory.lacking(inquiry.points) if "all" in experiment.grid.framework else []
+    left_out = inventory.left_out(inquiry.points) if "all" in experiment.grid.framework else []
     if not planned:
         if left_out and not only:
-            first = left_out[0]
-            raise ConfigError(f"{place}: no framework of it is here: {first}: {inventory.adapters[first].lacking}")
+            first = inventory.adapters[left_out[0]]
+            raise ConfigError(f"{place}: no framework of it can run here: {first.name}: {first.lacking or first.refusal}")
         raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
         raise ConfigError(f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
@@ -165,7 +165,7 @@ def _controlled(experiment: Experiment) -> tuple[Experiment, list[str]]:
 
 def left_out_in_words(names: list[str]) -> list[str]:
     """A sentence on the adapters that `all` does not mean here, if there are any: nothing goes missing silently."""
-    return [f"not installed, so left out: {', '.join(names)} (snnbench adapters says why)"] if names else []
+    return [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"] if names else []
 
 
 def adapter_files(references: list[str]) -> list[str]:

@@ -30,9 +30,8 @@ BASES = ("torch", "jax")
 
 
 def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
-    """An adapter's name, version and abilities, or the `error` of its import: `no_adapter` if nothing else can become of it.
-    `refusals` has, by case id, the reason for each
-    case of the inquiry that it refuses."""
+    """An adapter's name, version and abilities, or the `error` of its import, with `no_adapter` if the reference names none.
+    `refusals` has the reason for each case of the inquiry that it refuses, by case id."""
     try:
         adapter = registry.load(reference)
     except NoAdapter as error:
@@ -55,6 +54,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "modes": list(adapter.modes),
         "devices": list(adapter.devices),
         "loads_data": adapter.loads_data,
+        "refusal": adapter.refusal,
         "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
         "source_sha256": source_hash(reference),
         "closure": closure_of(["numpy", *adapter.requires, *imported_modules(reference)]),

@@ -4,9 +4,10 @@ import inspect
 
 import pytest
 
-from snnbench.adapters.base.complete import CAN_BE_LEFT_OUT, whole
+from snnbench.adapters.base.complete import CAN_BE_LEFT_OUT, NoAdapter, adapter_class, whole
 from snnbench.adapters.base.contract import Program
 from snnbench.adapters.base.result import ReadByHarness
+from snnbench.adapters.base.torch_adapter import TorchAdapter
 
 METHODS = [name for name, value in vars(Program).items() if inspect.isfunction(value) and name[0] != "_"]
 
@@ -65,3 +66,12 @@ def test_what_is_the_harnesss_own_is_nobody_elses_wherever_it_comes_from():
     replaced.roll_input = lambda buffer, given, turn: given
     with pytest.raises(TypeError, match=r"^TorchProgram must not define `roll_input`"):
         whole(replaced)
+
+
+def test_a_refusal_is_a_text_or_none():
+    for right in (None, "it has no backward"):
+        adapter = type("Mine", (TorchAdapter,), {"name": "mine", "refusal": right})
+        assert adapter_class(adapter, "mine.py:Mine") is adapter
+    wrong = type("Mine", (TorchAdapter,), {"name": "mine", "refusal": True})
+    with pytest.raises(NoAdapter, match=r"^mine.py:Mine: refusal = True must be None, or why it computes nothing, as a text$"):
+        adapter_class(wrong, "mine.py:Mine")

@@ -7,10 +7,13 @@ in `make test`.
 from dataclasses import replace
 
 import pytest
-from support.expected import EXPECTED, HERE, PROVED, adapter_of, case_of, on_jax, representatives, variants
-from support.proofs import proof_of, refusal_of
+from support.expected import EXPECTED, HERE, PROVED, adapter_of, case_of, on_jax, proved, representatives, variants
+from support.paths import ROOT
+from support.proofs import refusal_of
 
+from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
+from snnbench.experiment.config import load_config
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.runner.variants import twins
 
@@ -42,17 +45,13 @@ def matrix(pairs, quick_ones=lambda name: True):
     return [pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow, id="-".join(pair)) for pair in pairs]
 
 
-def proved(name, neuron, **changes):
-    case = case_of(name, neuron, **{**ODD, **changes})
-    assert refusal_of(adapter_of(name), case) is None
-    proof = proof_of(adapter_of(name), case)
-    assert proof.passed, proof.reason
-    return proof
+def proved_at_odd_sizes(name, neuron, **changes):
+    return proved(name, neuron, **{**ODD, **changes})
 
 
 @pytest.mark.parametrize(("name", "neuron"), matrix(PAIRS))
 def test_what_a_framework_spells_is_the_same_network(name, neuron):
-    own_size = proved(name, neuron).stages[-1]
+    own_size = proved_at_odd_sizes(name, neuron).stages[-1]
     assert own_size.name == "own size, fp32"
     assert (own_size.case.time_steps, own_size.case.batch, own_size.case.neurons) == (31, 5, 61)
     assert set(own_size.verdict.errors) == {"weight", "bias", "input"}
@@ -73,7 +72,7 @@ def test_it_is_so_in_every_workload_and_precision(name, variation):
         )
         assert any(words in reason for words in lacking), reason
         return
-    errors = set(proved(name, neuron, **changes).stages[-1].verdict.errors)
+    errors = set(proved_at_odd_sizes(name, neuron, **changes).stages[-1].verdict.errors)
     assert ("input" in errors) == changes.get("input_grad", True)
     assert ("bias" in errors) == changes.get("bias", True)
     assert ("weight" in errors) == (changes.get("workload") != "lif")
@@ -81,7 +80,7 @@ def test_it_is_so_in_every_workload_and_precision(name, variation):
 
 @pytest.mark.parametrize("name", variants("counts"))
 def test_counts_of_spikes_are_spelled_too(name):
-    proved(name, NeuronSpec("soft", max_spikes=3))
+    proved_at_odd_sizes(name, NeuronSpec("soft", max_spikes=3))
 
 
 @pytest.mark.parametrize(("name", "neuron"), REFUSED)
@@ -95,6 +94,12 @@ def test_what_it_cannot_spell_is_refused_with_a_reason(name, neuron):
 def test_an_adapter_that_never_runs_says_why(name, neuron):
     reason = refusal_of(adapter_of(name), case_of(name, neuron))
     assert EXPECTED[name]["reason"] in reason and "\n" not in reason
+
+
+def test_who_never_runs_is_left_out_of_all_and_named_in_the_coverage_set():
+    never = {name for name in registry.BUILT_IN if adapter_of(name).refusal}
+    assert never == {name for name, entry in EXPECTED.items() if "reason" in entry}
+    assert never <= {*load_config(ROOT / "configs" / "coverage.toml").grid.framework}
 
 
 @pytest.mark.parametrize(

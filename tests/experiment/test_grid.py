@@ -172,6 +172,15 @@ def test_a_framework_is_named_with_its_variant(text, variants):
     assert resolve_framework(text, ADAPTERS, "here = {!r}".format) == variants
 
 
+def test_all_means_what_can_run_and_a_name_means_that_name():
+    apart, never = AdapterInfo("a:A", "apart", lacking="it is not installed"), AdapterInfo("n:N", "never", refusal="no gradient")
+    more = {**ADAPTERS, "apart": apart, "never": never}
+    for text in ("all", "all:*"):
+        assert resolve_framework(text, more, "{!r}".format) == resolve_framework(text, ADAPTERS, "{!r}".format)
+    for name in ("apart", "never"):
+        assert resolve_framework(name, more, "{!r}".format) == [(name, "default", "eager")]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
