@@ -11,7 +11,7 @@ from support.paths import ROOT
 
 # Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
 FLOORS = [
-    {"kernels", "texts", "stats", "units", "files", "cores"},
+    {"kernels", "texts", "stats", "units", "files"},
     {"adapters", "mistakes"},
     {"status", "machine", "data"},
     {"measure", "workloads", "schema"},
@@ -25,11 +25,11 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
 IN_WORKERS = {"worker", "proof", "measure", "workloads"}
-OPEN_TO_WORKERS = {"adapters", "data", "kernels.spec", "kernels.surrogates", "status", "stats", "cores", "texts"} | IN_WORKERS
-"""What of this project a worker's rooms may import; folders with all that is in them."""
-
-PLAIN = {"kernels.spec", "kernels.surrogates"}
+PLAIN = {"kernels.spec", "kernels.surrogates", "machine.cores"}
 """Modules that import the standard library and each other only."""
+
+OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "data", "stats", "status", "texts"}
+"""What of this project a worker's rooms may import; folders with all that is in them."""
 
 MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 25, 300, 47_000
 """Rooms of the house, lines of a file, lines of the three packages: all lines count."""
@@ -117,7 +117,7 @@ def circles(root: Path) -> list[str]:
 
 
 def strangers_in_workers(root: Path) -> list[str]:
-    """What the rooms of workers, and the plain modules of kernels, import beyond what they may."""
+    """What the rooms of workers, and plain modules, import beyond what they may."""
     known, wrong = modules(root), []
     for name, path in known.items():
         inside = room_of(name) in IN_WORKERS

@@ -7,10 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import units
-from ..cores import usable_cores
 from ..environments.environment import known
 from ..environments.inventory import default_home, measured_ceilings, timed_kernels
 from ..machine.best_rates import best_rates
+from ..machine.cores import usable_cores
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
 from . import exit_codes
 from .console import new_table, output, print_json, say

@@ -14,8 +14,8 @@ from docker.types import DeviceRequest, LogConfig, Mount
 
 from snnbench.adapters.base.fingerprint import files_of
 
-from ..cores import usable_cores
 from ..experiment.config import Experiment
+from ..machine.cores import usable_cores
 from ..machine.nvml import visible_devices
 from ..mistakes import ConfigError
 from .docker_engine import FAILURES, OWNER, Engine, in_short

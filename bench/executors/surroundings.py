@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..cores import usable_cores
+from ..machine.cores import usable_cores
 
 READ_BY = {
     "the C library and the loader": """GLIBC_TUNABLES LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF MALLOC_MMAP_MAX_

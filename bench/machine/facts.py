@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from ..cores import usable_cores
+from .cores import usable_cores
 from .nvml import answer, device_count, handle_of
 
 MANY_SIGNS = 4

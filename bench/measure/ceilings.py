@@ -10,7 +10,7 @@ from snnbench.adapters.base.contract import Program
 from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.adapters.base.result import settled
 
-from ..cores import usable_cores
+from ..machine.cores import usable_cores
 from .floor import CACHED, Ceilings, copied, judge_times
 from .phases import Prepared
 from .queued import Queue, queued_seconds, sets_beyond

@@ -11,7 +11,7 @@ from snnbench.adapters.base.case import ABSENT, Case
 from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 
-from ..cores import usable_cores
+from ..machine.cores import usable_cores
 from ..status import in_words, lacks_room
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle

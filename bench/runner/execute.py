@@ -12,7 +12,6 @@ from random import Random
 from snnbench.adapters.base.case import Case, full_name
 
 from .. import __version__
-from ..cores import usable_cores
 from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
@@ -20,6 +19,7 @@ from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..files import node_folder, own_folder
+from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
 from ..machine.job import memory_for_workers
 from ..machine.monitor import load_average

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from ..cores import usable_cores
 from ..executors.launch import Launched, Outcome
 from ..experiment.config import Measure
+from ..machine.cores import usable_cores
 from ..machine.disturbance import Busy, disturbance
 from ..machine.energy import EnergyMeter
 from ..machine.monitor import Monitor
@@ -133,7 +133,7 @@ class Member:
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
     def be_seen_through(self, phase: str) -> None:
-        """Refuse a phase whose calls are others where one of them may be judged."""
+        """Refuse a phase whose calls do something else where one of them may be judged: at the end of a slot."""
         if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
             self.refuse(phase, "implausible", reason)
 

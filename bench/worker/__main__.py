@@ -106,7 +106,7 @@ def profile(job: Job, emit: Emit) -> None:
 
 
 def judge(job: Job, emit: Emit) -> None:
-    from ..cores import use_cores
+    from ..machine.cores import use_cores
     from .channel import Channel
     from .judging import serve
 
@@ -141,7 +141,7 @@ def kernels(job: Job, emit: Emit) -> None:
 
 
 def canary(job: Job, emit: Emit) -> None:
-    from ..cores import use_cores
+    from ..machine.cores import use_cores
     from ..measure.canary import seconds_of_task
     from .channel import Channel
 

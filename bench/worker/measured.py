@@ -9,7 +9,7 @@ from typing import Any
 from snnbench.adapters import registry
 from snnbench.adapters.base.contract import Adapter
 
-from ..cores import use_cores
+from ..machine.cores import use_cores
 from ..measure.slots import Sampler, warnings_of
 from ..workloads import workload_of
 from .channel import Channel

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from snnbench.cores import usable_cores
 from snnbench.machine import job
+from snnbench.machine.cores import usable_cores
 from snnbench.machine.job import job_limit, memory_for_one_more, memory_for_workers
 from snnbench.machine.room import Room
 from snnbench.mistakes import ConfigError
@@ -104,10 +104,10 @@ def test_what_runs_already_is_taken_from_the_next_one(monkeypatch):
 
 
 def bound_to(**variables):
-    program = "import os; from snnbench.cores import use_cores; print(*use_cores(0), '|', *sorted(os.sched_getaffinity(0)))"
+    program = "from snnbench.machine.cores import use_cores; import os; print(*use_cores(0), '|', *os.sched_getaffinity(0))"
     ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    return [list(map(int, part.split())) for part in ended.stdout.split("|")]
+    return [sorted(map(int, part.split())) for part in ended.stdout.split("|")]
 
 
 def test_a_node_that_binds_nobody_gives_the_cores_of_the_job(monkeypatch):
