@@ -46,8 +46,8 @@ def load(*folders: str | Path) -> Results:
 
 
 class Results:
-    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables. `read` is what
-    lies in the folders, `table` what is meant of it."""
+    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables. `read` is all
+    that lies in the folders, `table` the cases of it that are meant."""
 
     def __init__(self, read: Read, table: Table) -> None:
         self._read, self._table = read, table

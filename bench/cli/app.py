@@ -154,4 +154,4 @@ def _version(wanted: bool) -> None:
 def options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """Proved, then measured."""
+    """The options of snnbench itself; its help is that of `app`."""

@@ -8,7 +8,7 @@ FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED 
 
 
 def with_refused(code: int, refused: list[str]) -> int:
-    """`code`, or 3 where files were refused, or something is missing, and it says nothing worse."""
+    """`code`; 3 in its place where files were refused, or something is missing, and `code` is no failure."""
     return FAILED if refused and code in (FINE, NOTHING, AMBIGUOUS) else code
 
 

@@ -62,6 +62,7 @@ def plan(
 
 
 def counted(number: int, noun: str) -> str:
+    """A number of things in words: `1 case`, `3 cases`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

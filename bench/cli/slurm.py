@@ -39,7 +39,8 @@ def run_on_slurm(
     detach: bool,
     as_json: bool,
 ) -> None:
-    """Raises typer.Exit with the exit code of `run`, ConfigError if nothing can be submitted."""
+    """Submit the parts of a run as an array job, or attach to the one that runs, follow it, and report; with `detach` only
+    submit. Always raises: typer.Exit with the exit code of `run`, or ConfigError if nothing can be submitted."""
     if shard != "1/1":
         raise ConfigError(f"--shard {shard}: --executor slurm deals out the parts itself; set slurm.parts in the config")
     config = located(config)

@@ -90,7 +90,7 @@ def known() -> dict[str, Environment]:
 
 
 def named(name: str) -> Environment:
-    """Raises ConfigError if there is no recipe of that name."""
+    """The environment of that name, made or not. Raises ConfigError if there is no recipe for it."""
     environments = known()
     if name not in environments:
         names = ", ".join(environments)

@@ -1,4 +1,5 @@
-"""Times a phase in slots: some calls, one after the other, after others that settle what the processes before left cold."""
+"""Times a phase in slots: calls one after the other. The first ones of a slot are not timed, because caches hold what the process
+before had used."""
 
 import gc
 import time
@@ -32,9 +33,9 @@ WINDOW, MOST_WARM_UP_S = 10, 0.5
 
 @dataclass
 class Calls:
-    """Seconds by call. `wall`: device idle to everything ready; `enqueue`: until the call returned; `device`: by the program's
-    `device_clock`, of events with the time in which the device waited for the host. `began` is when each did, by
-    `time.perf_counter`."""
+    """Seconds of each call. `wall`: from the device idle to everything ready; `enqueue`: until the call returned; `device`: by
+    the program's `device_clock`, which between events counts the time in which the device waited for the host too. `began` is
+    when each call began, by `time.perf_counter`."""
 
     began: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
@@ -90,8 +91,8 @@ class Sampler:
         return len(calls.wall)
 
     def slot(self, is_over: Callable[[], bool]) -> Calls:
-        """Calls until somebody else says that the slot is over, after those that settle; one at least. Nothing here, and so
-        nothing that a call can look up, tells which call will be the last."""
+        """Time calls until the harness says that the slot is over, one at least; calls before them warm the caches. Nothing here,
+        and so nothing that a call can look up, tells which call will be the last."""
         self.result = None  # its memory is free for the next call
         calls, start = Calls(), self.clock.perf_counter()
         with _no_collection():
@@ -141,8 +142,8 @@ class _no_collection:
 
 
 def length(seconds: float, call: float, period: float) -> float:
-    """Seconds after which a slot is over that is to have `seconds` of calls, and five of them unless they are long. `call`:
-    seconds of one; `period`: from one to the next."""
+    """Seconds after which a slot ends that is to hold `seconds` of calls, and five calls unless they are long. `call` is the
+    seconds of one call, `period` from the beginning of one to that of the next."""
     full = min(max(seconds, (LEAST_CALLS - 0.5) * period), STRETCHED * seconds)
     return full + (SETTLING_S if call < LONG_CALL_S else 0.0)
 

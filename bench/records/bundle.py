@@ -45,7 +45,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Names the content."""
+        """The hash of the whole content, by which bundles are told apart."""
         return str(self.header["sha256"])
 
     @property
@@ -80,7 +80,7 @@ def bundle_of(folder: ResultFolder, by: str = "", note: str = "") -> tuple[Bundl
 
 
 def header_of(bundle: Bundle) -> dict[str, Any]:
-    """The first line: what the others say, in short."""
+    """The first line, which says in short what the other lines hold."""
     machines = {machine_of(record): record.machine for record in bundle.records}
     header = {
         "snnbench_bundle": FORMAT,

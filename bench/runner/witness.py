@@ -42,8 +42,8 @@ def contradiction(order: Order, said: float, seconds: float, clock: Callable[[],
 
 @dataclass(frozen=True)
 class Ending:
-    """Seconds of a slot's last call, and the median and the upper quartile of all; whether the slot was disturbed, of which the
-    last call's seconds on a core count: whoever had the core in between has lengthened it, and not the worker."""
+    """How a slot ended: seconds of its last call (`last`), median and upper quartile of all its calls (`wall`, `high`). In a
+    `disturbed` slot `last` is the call's time on a core, because other programs may have lengthened the rest."""
 
     last: float
     wall: float

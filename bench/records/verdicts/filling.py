@@ -26,8 +26,8 @@ PREPARED_BY = {"forward": (), "inference": (), "step": (), "backward": ("forward
 
 @dataclass(frozen=True)
 class Filling:
-    """Seconds by slot of one phase of a record: `left` is what a slot leaves to `calls`, `filled` what these take by their
-    median, and the phases that prepare them."""
+    """Of each slot of one phase of a record: the number of `calls`, the seconds that are `left` to them, and the seconds `filled`
+    by them and by the phases that prepare them, each at its median."""
 
     record: Record
     filled: np.ndarray

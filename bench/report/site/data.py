@@ -39,6 +39,7 @@ def kinds(sources: Sequence[Source]) -> dict[str, list[tuple[Source, list[Row]]]
 
 
 def label_of(entries: Sequence[tuple[Source, list[Row]]]) -> str:
+    """The machine that these rows are from, in one line for people: that of the first row."""
     return machine_label(entries[0][1][0].first.machine)
 
 

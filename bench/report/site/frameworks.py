@@ -19,6 +19,7 @@ UNTOLD = ("not offered", "not tried")
 
 
 def neuron_of(row: Row) -> str:
+    """The label of its neuron; DATA of a case that delivers data."""
     return row.case.neuron_label or DATA
 
 

@@ -44,6 +44,7 @@ class Source:
 
 
 def kind_of_row(row: Row) -> str:
+    """The kind of its machine: see `machine_kind`."""
     return machine_kind(row.first.machine)
 
 
@@ -53,6 +54,7 @@ def framework_of(row: Row) -> str:
 
 
 def version_of(row: Row) -> str:
+    """The framework's version; empty if it is not known."""
     return row.first.adapter["version"] or ""
 
 

@@ -15,7 +15,7 @@ MOST_NAMED = 3
 
 
 def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
-    """Who is ranked in the comparison of each row, by `id` of the row; of what is not decided nothing."""
+    """Who is ranked in the comparison of each row, by `id` of the row. Rows of undecided comparisons are left out."""
     found: dict[int, Held] = {}
     for source in sources:
         for group in grouped([row for row in source.rows if row.standing], comparison_group).values():
