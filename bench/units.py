@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+from math import floor, log10
+
 
 def seconds(value: float | None) -> str:
     """Three significant digits with a fitting unit: `1.23 ms`."""
@@ -51,6 +53,19 @@ def small_share(value: float | None) -> str:
 
 def error(value: float | None) -> str:
     return "" if value is None else "0" if value == 0 else f"{value:.1e}"
+
+
+def ratio(value: float, low: float | None = None, high: float | None = None, sign: str = "×") -> str:
+    """With its interval, or with what it is at least, all with as many decimals: two, and more below one, for three digits.
+
+    >>> ratio(1.484, 1.46, 1.51), ratio(0.1032, 0.1, 0.1068), ratio(2.31, 2.0)
+    ('1.48× (1.46–1.51)', '0.103× (0.100–0.107)', '2.31× (≥ 2.00)')
+    """
+    digits = max(2, 2 - floor(log10(value)))
+    text = f"{value:.{digits}f}{sign}"
+    if low is None:
+        return text
+    return f"{text} (≥ {low:.{digits}f})" if high is None else f"{text} ({low:.{digits}f}–{high:.{digits}f})"
 
 
 def _scaled(value: float, units: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from snnbench.adapters.base.case import PHASES, full_name
 
+from .. import units
 from ..mistakes import ConfigError, nearest
 from ..texts import anonymous
 from .changes import NOISE, Change, Pair, Rule, changes
@@ -83,7 +84,7 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     comparison.findings, comparison.versions = lost + comparison.findings, _versions(pairs)
     comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
     if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
-        comparison.doubts.append(f"most cases took ×{comparison.shift:.2f} of their time, the canary did not")
+        comparison.doubts.append(f"most cases took {units.ratio(comparison.shift)} their time, the canary did not")
     return comparison
 
 

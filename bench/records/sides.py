@@ -8,6 +8,7 @@ import numpy as np
 
 from snnbench.adapters.base.case import PHASES
 
+from .. import units
 from .quality import MOST_DISTURBED
 from .record import Record
 from .rows import Row
@@ -61,7 +62,7 @@ def doubts(base: Side, new: Side, same_machine: bool, names: tuple[str, str]) ->
         found.append(f"{busy:.0%} of the slots of one were preempted, {quiet:.0%} of the other")
     ratio = canary_ratio(base, new)
     if same_machine and ratio is not None and not 1 / SAME_CANARY <= ratio <= SAME_CANARY:
-        found.append(f"the canary took ×{ratio:.2f} of its time")
+        found.append(f"the canary took {units.ratio(ratio)} its time")
     return found
 
 

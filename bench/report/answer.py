@@ -55,8 +55,7 @@ def fastest(best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name,
 def _ratio(row: Row) -> str:
     standing = row.standing
     assert standing is not None
-    between = f" ({standing.low:.2f}–{standing.high:.2f})" if standing.low is not None and standing.high is not None else ""
-    return f"{standing.ratio:.2f}{between}"
+    return units.ratio(standing.ratio, standing.low, standing.high, sign="")
 
 
 def _memory(row: Row) -> str:

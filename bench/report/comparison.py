@@ -42,7 +42,7 @@ def summary(comparison: Comparison) -> Iterator[str]:
     if comparison.versions:
         yield "versions: " + ", ".join(comparison.versions)
     if comparison.shift is not None:
-        yield f"all cases ×{comparison.shift:.2f}, {_canary(comparison)}"
+        yield f"all cases {units.ratio(comparison.shift)}, {_canary(comparison)}"
     if comparison.doubts:
         yield "unsure: " + "; ".join(comparison.doubts)
     few = [one for one in comparison.of("unsure") if one.note == "few blocks"]
@@ -96,8 +96,7 @@ def _test(suite: ElementTree.Element, case: str, name: str, outcome: str | None,
 
 
 def _cells(change: Change) -> Cells:
-    interval = "" if change.low is None or change.high is None else f" ({change.low:.2f}–{change.high:.2f})"
-    now = f"×{change.ratio:.2f}{interval}, {units.seconds(change.new)}"
+    now = f"{units.ratio(change.ratio, change.low, change.high)}, {units.seconds(change.new)}"
     return change.case, change.phase, units.seconds(change.base), now, change.verdict
 
 
@@ -126,4 +125,4 @@ def _canary(comparison: Comparison) -> str:
         return "another machine" if comparison.times == "relative" else "no canary to tell whether it is the machine"
     alike = abs(comparison.canary / comparison.shift - 1) < 0.03 if comparison.shift else False
     machine = ": the machine" if alike and abs(comparison.canary - 1) >= 0.01 else ""
-    return f"canary ×{comparison.canary:.2f}{machine}"
+    return f"canary {units.ratio(comparison.canary)}{machine}"

@@ -79,7 +79,7 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "J": units.joules,
     "many": units.many,
     "per_s": lambda value: f"{value:,.0f}",
-    "times": lambda value: f"{value:.2f}×",
+    "times": units.ratio,
 }
 """How a value in a unit is written for people. Words have none."""
 

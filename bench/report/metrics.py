@@ -171,9 +171,7 @@ def _standing(name: str) -> Callable[[Row], Any]:
 
 def _ratio(entry: Entry) -> str:
     ratio, low, high = (entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
-    if ratio is None or low is None:
-        return "" if ratio is None else f"{ratio:.2f}×"
-    return f"{ratio:.2f}× ({low:.2f}–{high:.2f})" if high is not None else f"{ratio:.2f}× (≥ {low:.2f})"
+    return "" if ratio is None else units.ratio(ratio, low, high)
 
 
 def _share_of_floor(entry: Entry) -> str:

@@ -87,7 +87,7 @@ def lines_of(scaling: Scaling) -> list[list[str]]:
                 entry.variant,
                 str(ranks),
                 units.seconds(entry.values["step_s"]) if entry.shows("step") else entry.row.status,
-                "" if speed_up is None else f"{speed_up:.2f}×",
+                "" if speed_up is None else units.ratio(speed_up),
                 "" if speed_up is None else units.share(speed_up / ranks),
                 "" if weighed is None else units.size(weighed),
                 "" if wait is None else units.seconds(wait),

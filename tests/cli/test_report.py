@@ -55,7 +55,7 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     assert suffixes == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
     assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "slots"} <= names
-    assert "0.50×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
+    assert "0.500×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
 
 
 def test_plots_are_chosen(report, folder, tmp_path):

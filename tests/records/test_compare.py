@@ -88,7 +88,7 @@ def test_what_all_cases_have_in_common_changes_no_ratio():
 def test_a_shift_that_the_canary_does_not_show_is_doubted():
     comparison = compared(before(), records(speed=1.2))
     assert not comparison.worse and comparison.undecided
-    assert comparison.doubts == ["most cases took ×1.20 of their time, the canary did not"]
+    assert comparison.doubts == ["most cases took 1.20× their time, the canary did not"]
     assert compared(before(), records(speed=1.05)).doubts == []
 
 
@@ -96,7 +96,7 @@ def test_a_shift_that_the_canary_does_not_show_is_doubted():
 def test_sets_whose_canaries_differ_are_refused(factor):
     comparison = compared(before(), records(canary=1.04, torch=2.0), factor=factor)
     assert verdicts(comparison) == {"unsure": phases(*STEPS)}
-    assert comparison.doubts == ["the canary took ×1.04 of its time"]
+    assert comparison.doubts == ["the canary took 1.04× its time"]
     assert not comparison.worse and comparison.undecided
     assert compared(before(), records(canary=1.02)).doubts == []
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import exp
 from typing import Any
 
+from snnbench import units
 from snnbench.records.contrasts import compared
 from snnbench.records.pairing import contrasts
 from snnbench.report.coverage import FLAGS
@@ -34,8 +35,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        interval = f" ({self.low:.2f}–{self.high:.2f})" if self.low < self.high else ""
-        return f"{self.figure:.2f}×{interval}"
+        return units.ratio(self.figure, self.low, self.high) if self.low < self.high else units.ratio(self.figure)
 
 
 def pairs_of(table: Table, how: dict[str, Any]) -> list[Pair]:

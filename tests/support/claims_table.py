@@ -8,6 +8,7 @@ from math import inf, log
 from pathlib import Path
 from typing import Any
 
+from snnbench import units
 from snnbench.report.files import read_results
 from snnbench.report.tables.markdown import line, plain
 
@@ -116,5 +117,5 @@ def _growth(claim: Claim, shown: Sequence[Shown]) -> tuple[str, str]:
         grown += [(b.figure / a.figure, b.low / a.high, b.high / a.low, name, a, b) for a, b in pairwise(own)]
     figure, low, high, name, a, b = min(grown, key=lambda one: one[1])
     steps = " to ".join(str(end.pair.ours.values["time_steps"]) for end in (a, b))
-    lines.append(f"the weakest growth decides: {figure:.2f}× ({low:.2f}–{high:.2f}), `{name}` from T = {steps}")
+    lines.append(f"the weakest growth decides: {units.ratio(figure, low, high)}, `{name}` from T = {steps}")
     return "<br>".join(lines), claim.verdict([one[1:3] for one in grown])

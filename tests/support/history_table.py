@@ -1,5 +1,6 @@
 """The table of a framework's versions in docs/versions.md: what became of each neuron, and its ratio to the plain loop."""
 
+from snnbench import units
 from snnbench.report.figures.versions import versions
 from snnbench.report.table import Table
 from snnbench.report.tables.markdown import line, plain
@@ -20,7 +21,7 @@ def history_text(table: Table) -> str:
                 name = row.first.adapter["name"]
                 reason = row.reason.replace(f"{name} {row.first.adapter['version']}", name)  # many versions lack the same
                 mark = f"<sup>{notes.setdefault(reason, len(notes) + 1)}</sup>"
-            ratio = "" if point["against"] is None else f" {point['against']:.2f}×"
+            ratio = "" if point["against"] is None else f" {units.ratio(point['against'])}"
             variant = "".join(row.case.framework_variant.partition(":")[1:])
             cells.setdefault(point["version"] + variant, {})[neuron] = f"{point['word']}{ratio}{mark}"
     lines = [line(["version", *heads]), line([":--"] * (1 + len(heads)))]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ... import units
 from ..ranks import FARTHEST, Scaling, by_title, notes_of, ranks_of
 from ..table import Table
 from .figure import Figure, Panel, short
@@ -33,7 +34,7 @@ def _panel(title: str, found: list[Scaling]) -> Panel:
 def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
     for entry in (scaling.alone, *scaling.together):
         if (speed := scaling.speed_up(entry)) is not None:
-            own = {"kind": "measured", "ranks": ranks_of(entry), "speed": short(speed), "said": f"{speed:.2f}×"}
+            own = {"kind": "measured", "ranks": ranks_of(entry), "speed": short(speed), "said": units.ratio(speed)}
             yield {"row": entry.index, **own}
 
 
@@ -44,7 +45,7 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
     alone = prediction.middle.seconds(1)
     for count in range(1, FARTHEST + 1):
         speed = alone / prediction.middle.seconds(count)
-        own = {"kind": "predicted", "ranks": count, "speed": short(speed), "said": f"{speed:.2f}×, predicted"}
+        own = {"kind": "predicted", "ranks": count, "speed": short(speed), "said": f"{units.ratio(speed)}, predicted"}
         yield {"variant": scaling.alone.variant, **own}
 
 

@@ -45,6 +45,13 @@ TIMED = calculated(time=TIME, interval=INTERVAL)
 """A time in words, and transforms that add it and its interval to the data."""
 
 
+def ratio_text(ratio: str, low: str, high: str) -> tuple[str, str]:
+    """Expressions for a ratio and for its interval in brackets, with the decimals of `units.ratio`."""
+    digits = f"'.' + max(2, 2 - floor(log({ratio}) / LN10)) + 'f'"
+    shown = [f"format({field}, {digits})" for field in (ratio, low, high)]
+    return f"{shown[0]} + '×'", f"'(' + {shown[1]} + '–' + {shown[2]} + ')'"
+
+
 def log_axis(field: str, title: str, labels: str, base: int = 10, domain: str | None = None, channel: str = "x") -> Spec:
     """`field` along a logarithmic axis, x or y, with few labels, but two at least. Bars would need a zero."""
     scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}

@@ -6,7 +6,7 @@ from typing import Any
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
-from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, rows_of_dots
+from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, ratio_text, rows_of_dots
 
 TEXT = (
     "A dot is the mean over blocks of each block's median, the line its 95 % interval in this run. To the right: the time, and "
@@ -59,7 +59,7 @@ def _add_ratios(table: Table, phase: str, base: Entry, group: list[Entry], point
 
 def _spec(call: str) -> Spec:
     known = "isValid(datum.against_base) && against === datum.base"
-    ratio_interval = "'(' + format(datum.ratio_low, '.2f') + '–' + format(datum.ratio_high, '.2f') + ')'"
+    ratio, interval = ratio_text("datum.quotient", "datum.ratio_low", "datum.ratio_high")
     transform: list[Spec] = [
         {"joinaggregate": [{"op": "argmin", "field": "seconds", "as": "quickest"}]},
         *calculated(chosen="datum.variant === baseline ? 2 : datum.variant === fastest ? 1 : 0"),
@@ -68,8 +68,7 @@ def _spec(call: str) -> Spec:
         *calculated(own_seconds="datum.variant === datum.base ? datum.seconds : null"),
         {"joinaggregate": [{"op": "max", "field": "own_seconds", "as": "base_seconds"}]},
         *calculated(known=known, quotient="datum.known ? datum.against_base : datum.seconds / datum.base_seconds"),
-        *calculated(ratio="format(datum.quotient, '.2f') + '×'"),
-        *calculated(ratio_interval=f"datum.known && isValid(datum.ratio_high) ? {ratio_interval} : ''"),
+        *calculated(ratio=ratio, ratio_interval=f"datum.known && isValid(datum.ratio_high) ? {interval} : ''"),
         *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
         *TIMED,
         *calculated(one_line="datum.time + ' · ' + datum.ratio", two_lines="[datum.one_line, datum.ratio_interval]"),

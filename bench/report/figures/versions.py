@@ -9,7 +9,7 @@ from ...records.rows import grouped
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of, short
-from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, layer, limit, rows_of_dots, span
+from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, layer, limit, ratio_text, rows_of_dots, span
 
 TEXT = (
     "One line for each version, the newest first: what became of the proof and, where the step was timed, how many times that of "
@@ -132,8 +132,8 @@ def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
 
 
 def _spec() -> Spec:
-    said = "isValid(datum.against) ? format(datum.against, '.2f') + '×' : ''"
-    interval = "isValid(datum.low) ? ' (' + format(datum.low, '.2f') + '–' + format(datum.high, '.2f') + ')' : ''"
+    ratio, between = ratio_text("datum.against", "datum.low", "datum.high")
+    said, interval = f"isValid(datum.against) ? {ratio} : ''", f"isValid(datum.low) ? ' ' + {between} : ''"
     x: Spec = {"field": "against", "type": "quantitative", "scale": {"domain": "$domain", "zero": False, "nice": False}}
     x["axis"] = {"title": "$across", "format": ".2~f", "tickCount": 5, "labelOverlap": "greedy"}
     x["axis"] |= dict.fromkeys(("labels", "ticks", "grid"), "$timed")

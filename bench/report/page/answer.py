@@ -84,8 +84,7 @@ def _one(group: Group, when: str) -> list[str]:
 
 def _times(entry: Entry) -> str:
     ratio, low, high = (entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
-    interval = f" ({low:.2f}–{high:.2f})" if low is not None and high is not None else ""
-    return f"{ratio:.2f} times{interval}"
+    return units.ratio(ratio, low, high, sign=" times")
 
 
 def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
@@ -112,5 +111,5 @@ def _notes(groups: list[Group]) -> str:
 
 def _margins(decided: list[Group]) -> str:
     """How far the next is behind where the first is decided."""
-    ratios = sorted({f"{group[1].values['ratio']:.2f}" for group in decided}, key=float)
+    ratios = sorted({units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float)
     return f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times its time." if ratios else ""
