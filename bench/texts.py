@@ -55,6 +55,15 @@ def cut(text: str, first: int, last: int = 0) -> str:
     return f"{start.removesuffix(word) if '/' in word else start}…{end}"
 
 
+def first_few(names: list[str]) -> str:
+    """The first three, and how many more there are.
+
+    >>> first_few(["a", "b", "c", "d", "e"])
+    'a, b, c, and 2 more'
+    """
+    return ", ".join([*names[:3], *([f"and {len(names) - 3} more"] if len(names) > 3 else [])])
+
+
 def brief(text: str, width: int) -> str:
     """`text` of a record for a terminal of `width` characters: each of its lines takes about three there at most.
 

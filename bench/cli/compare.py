@@ -61,6 +61,8 @@ def compare(
     Variants of one run were alive together: 3 % is told. Times of disturbed sets, or of fewer than three blocks, are unsure.
 
     Times of different machines are compared as ratios to the other frameworks of the same run only.
+
+    A case that only one of the two has is neither better nor worse: it is counted, and with --strict one of BASE is not known.
     """
     if [new is not None, pair is not None, bool(beside)].count(True) != 1:
         raise ConfigError("compare: name a second result folder, or two framework variants with --pair, or --beside")
@@ -71,11 +73,11 @@ def compare(
         comparison = compare_with_copies(_rows(base, refused), beside, factor)
     else:
         comparison = compare_sets(_rows(base, refused), _rows(new, refused) if new else [], factor, relative)
-    if not comparison.cases:
-        say("the two have no case in common")
     if junit:
         write_atomically(junit, junit_text(comparison))
     if as_json:
+        if not comparison.cases:
+            say(next(summary(comparison)))
         print_json(asdict(comparison))
     elif markdown:
         print(markdown_text(comparison), end="")

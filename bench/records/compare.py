@@ -12,7 +12,7 @@ from .. import units
 from ..mistakes import ConfigError, nearest
 from ..texts import anonymous
 from .changes import NOISE, Change, Pair, Rule, changes
-from .findings import Finding, findings, missing
+from .findings import Finding, findings
 from .pairing import contrasts
 from .rows import Row, comparison_group, grouped
 from .sides import Side, canary_ratio, doubts, side_of
@@ -47,6 +47,9 @@ class Comparison:
     versions: list[str] = field(default_factory=list)
     """Frameworks whose version differs between the two."""
     doubts: list[str] = field(default_factory=list)
+    only_base: list[str] = field(default_factory=list)
+    """Names of cases that the new side does not have: neither better nor worse."""
+    only_new: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
@@ -56,8 +59,8 @@ class Comparison:
 
     @property
     def undecided(self) -> bool:
-        """Whether there is a time of which it is not known if it has changed."""
-        return bool(self.doubts or self.of("ambiguous", "unsure"))
+        """Whether there is a case of the base of which it is not known if its times have changed."""
+        return bool(self.doubts or self.only_base or self.of("ambiguous", "unsure"))
 
     def of(self, *verdicts: str) -> list[Change]:
         return [one for one in self.changes if one.verdict in verdicts]
@@ -72,7 +75,6 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
             raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
     old_by_key, by_key = _newest(base, same_machine), _newest(new, same_machine)
     pairs = [(row, by_key[key]) for key, row in old_by_key.items() if key in by_key]
-    lost = [missing(row) for key, row in old_by_key.items() if key not in by_key]
     rule = (STORED if same_machine else OTHER_MACHINE).or_factor(factor)
     timed = _timed(pairs)
     sides = side_of([old for old, _ in timed]), side_of([now for _, now in timed])
@@ -81,7 +83,8 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     times.sort(key=lambda pair: order[pair.case])
     how = "absolute" if same_machine else "relative"
     comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set")))
-    comparison.findings, comparison.versions = lost + comparison.findings, _versions(pairs)
+    comparison.only_base, comparison.only_new = _beyond(old_by_key, by_key), _beyond(by_key, old_by_key)
+    comparison.versions = _versions(pairs)
     comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
     if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
         comparison.doubts.append(f"most cases took {units.ratio(comparison.shift)} their time, the canary did not")
@@ -113,18 +116,20 @@ def _compare_pairs(
     rows: list[Row], variants: Mapping[str, str], how: str, names: tuple[str, str], factor: float | None
 ) -> Comparison:
     """`variants` are new ones by those that they are to be compared with."""
-    pairs, times, lost = list[RowPair](), list[Pair](), []
+    pairs, times, only_base, only_new = list[RowPair](), list[Pair](), list[str](), list[str]()
     for group in grouped(rows, comparison_group).values():
         by_variant = {row.case.framework_variant: row for row in group}
-        for base in filter(by_variant.__contains__, variants):
-            if now := by_variant.get(variants[base]):
-                pairs.append((by_variant[base], now))
-                times += _paired(group, *pairs[-1])
-            else:
-                lost.append(missing(by_variant[base]))
+        for old, now in ((by_variant.get(base), by_variant.get(new)) for base, new in variants.items()):
+            if old and now:
+                pairs.append((old, now))
+                times += _paired(group, old, now)
+            elif old:
+                only_base.append(full_name(old.case))
+            elif now:
+                only_new.append(full_name(now.case))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
     comparison = _comparison(how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names))
-    comparison.names, comparison.findings = names, lost + comparison.findings
+    comparison.names, comparison.only_base, comparison.only_new = names, only_base, only_new
     return comparison
 
 
@@ -168,6 +173,11 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
         key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
         newest[key] = max(newest.get(key, row), row, key=lambda one: max(record.started_at for record in one.records))
     return newest
+
+
+def _beyond(rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]) -> list[str]:
+    """Names of the cases that the others do not have."""
+    return [full_name(row.case) for key, row in rows.items() if key not in others]
 
 
 def _versions(pairs: Sequence[RowPair]) -> list[str]:

@@ -26,11 +26,6 @@ class Finding:
     verdict: str
 
 
-def missing(row: Row) -> Finding:
-    """A case of the base that the new set does not have."""
-    return Finding(full_name(row.case), "case", row.status, "missing", "worse")
-
-
 def findings(old: Row, now: Row) -> list[Finding]:
     """What differs between two rows, of which the second is judged."""
     return [*_endings(old, now), *_memory(old, now)]

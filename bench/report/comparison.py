@@ -8,6 +8,7 @@ from .. import units
 from ..records.changes import Change
 from ..records.compare import Comparison
 from ..records.sides import Side
+from ..texts import first_few
 from .tables.markdown import line, plain
 
 COLUMNS = ("case", "what", "was", "is", "verdict")
@@ -31,13 +32,19 @@ def summary(comparison: Comparison) -> Iterator[str]:
     """Sentences: what was compared, how it was measured, what is in doubt and what would decide it."""
     found = Counter(one.verdict for one in comparison.findings)
     times = Counter(one.verdict for one in comparison.changes)
-    cases, how = _counted(comparison.cases, "case"), TIMES[comparison.times]
-    yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
+    base, new = comparison.names
+    if comparison.cases:
+        cases, how = _counted(comparison.cases, "case"), TIMES[comparison.times]
+        yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
+    else:
+        yield f"{base} and {new} have no case in common: nothing is compared"
+    for name, cases_there in ((base, comparison.only_base), (new, comparison.only_new)):
+        if cases_there:
+            yield f"{_counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
     if comparison.changes:
         count = len(comparison.changes)
         chance = ", of which one is wrong by chance in one of twenty runs at most" if set(times) != {"unsure"} else ""
         yield f"{count} comparisons of times{chance}"
-        base, new = comparison.names
         yield f"{base}: {_side(comparison.base)}; {new}: {_side(comparison.new)}"
     if comparison.versions:
         yield "versions: " + ", ".join(comparison.versions)
@@ -73,7 +80,8 @@ def markdown_text(comparison: Comparison) -> str:
 
 
 def junit_text(comparison: Comparison) -> str:
-    """One test per comparison of a time, and per finding. Worse and slower have failed; what is not known was skipped."""
+    """One test per comparison of a time, per finding and per case of one side only. Worse and slower have failed; what is not
+    known was skipped."""
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
     for finding in comparison.findings:
@@ -82,6 +90,9 @@ def junit_text(comparison: Comparison) -> str:
     for change in comparison.changes:
         outcome = {"slower": "failure", "ambiguous": "skipped", "unsure": "skipped"}.get(change.verdict)
         _test(suite, change.case, change.phase, outcome, _noted(change.verdict, change.note), " → ".join(_cells(change)[2:4]))
+    for name, names in zip(comparison.names, (comparison.only_base, comparison.only_new), strict=True):
+        for case in names:
+            _test(suite, case, "case", "skipped", f"only in {name}", "")
     for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(kind, str(len(suite.findall(f".//{tag}"))))
     ElementTree.SubElement(suite, "system-out").text = "\n".join(summary(comparison))

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
-from ..texts import anonymous
+from ..texts import anonymous, first_few
 from .figures import Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, result_set
@@ -38,8 +38,8 @@ class Results:
     def missing_in_words(self) -> list[str]:
         """A sentence for a terminal about the missing cases, if there are any."""
         count = len(self.missing)
-        names = ", ".join(self.missing[:3]) + (f", and {count - 3} more" if count > 3 else "")
-        return [f"{count} planned case{'s have' if count > 1 else ' has'} no record yet: {names}"] if count else []
+        have = "cases have" if count > 1 else "case has"
+        return [f"{count} planned {have} no record yet: {first_few(self.missing)}"] if count else []
 
 
 def read_results(folders: list[Path], baseline: str = "") -> Results:

@@ -196,14 +196,22 @@ def test_blocks_that_disagree_are_ambiguous_and_told_how_many_more_would_decide(
     assert not comparison.worse and comparison.undecided
 
 
-def test_a_status_a_proof_a_missing_case():
+def test_a_case_of_one_side_only_is_neither_better_nor_worse():
+    comparison = compared(before(without=("spyx",)), records(without=("jax",)))
+    assert (comparison.cases, findings(comparison), comparison.worse, comparison.undecided) == (2, set(), False, True)
+    assert [name.split()[0] for name in (*comparison.only_base, *comparison.only_new)] == ["jax", "spyx"]
+    more = compared(before(without=("spyx",)), records())
+    assert (len(more.only_new), more.worse, more.undecided) == (1, False, False)
+
+
+def test_a_status_and_a_proof():
     base = [*records(without=("spyx",)), unmeasured("spyx", "timeout", neurons=97)]
     new = [
-        *records(without=("jax", "torch", "spyx")),
+        *records(without=("torch", "spyx")),
         unmeasured("torch", "oom_host", neurons=97),
         *blocks("spyx", step=0.002, neurons=97),
     ]
-    assert findings(compared(base, new)) == {("jax", "case", "worse"), ("torch", "status", "worse"), ("spyx", "status", "better")}
+    assert findings(compared(base, new)) == {("torch", "status", "worse"), ("spyx", "status", "better")}
     unproved = records()
     for one in unproved:
         if one.case["framework"] == "torch":
@@ -241,8 +249,10 @@ def test_two_variants_that_were_alive_together():
 
 def test_a_variant_that_has_no_counterpart():
     rows = rows_of([*records(), *blocks("torch", neurons=5)])
-    assert findings(compare_variants(rows, "torch", "jax")) == {("torch", "case", "worse")}
-    assert compare_variants(rows, "jax", "torch").findings == []
+    lost, gained = compare_variants(rows, "torch", "jax"), compare_variants(rows, "jax", "torch")
+    assert [(one.cases, one.worse, one.undecided) for one in (lost, gained)] == [(1, False, True), (1, True, False)]
+    (name,) = lost.only_base
+    assert name.startswith("torch soft linear-lif N=5 ") and gained.only_new == [name]
     with pytest.raises(ConfigError, match="there is no jex; did you mean 'jax'"):
         compare_variants(rows, "torch", "jex")
 
