@@ -21,15 +21,15 @@ MOST_LINES = 1200
 """Groups of cases are printed up to about so many lines; nobody scrolls through more."""
 UNLIMITED = 1000
 """Characters; no table is that wide."""
-DISPENSABLE = ["95 % interval", "backward", "forward", BAR, REMARKS, "memory", "status", "× best"]
-"""Headings that a narrow terminal is spared, in this order, until the rest is whole. Reasons stand below the table anyway, and
-remarks then."""
+DISPENSABLE = ["backward", "forward", BAR, REMARKS, "status", "memory", "95 % interval", "× best"]
+"""Headings that a narrow terminal is spared, in this order, until the rest is whole: a figure without its interval says little.
+Remarks and statuses stand below the table then."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
 def print_tables(table: Table, console: Console) -> None:
-    """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks that the table
-    had no room for."""
+    """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks and statuses
+    that the table had no room for."""
     groups = table.comparison_groups()
     before = list(accumulate((len(group) for _, group in groups), initial=0))
     shown = bisect_left(before, MOST_LINES)
@@ -39,7 +39,8 @@ def print_tables(table: Table, console: Console) -> None:
         console.print(drawn)
         for entry in group:
             row = entry.row
-            note = row.first.facts.get("native") if row.sound and entry.native else reason_of(row)
+            status = f"{row.status}: " if "status" in spared and row.status != "ok" else ""
+            note = row.first.facts.get("native") if row.sound and entry.native else status + reason_of(row)
             for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
                 console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}", highlight=False)
         console.print()
@@ -51,12 +52,16 @@ def print_tables(table: Table, console: Console) -> None:
 def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.table.Table, list[str]]:
     """The widest table of this group that the terminal shows uncut, and the headings that it was spared."""
     block = "█" if console.encoding.startswith("utf") else "="
-    for count in range(len(DISPENSABLE) + 1):
-        spared = DISPENSABLE[:count]
+
+    def fits(spared: list[str]) -> bool:
         drawn = _drawn(table, group, spared, block)
-        if console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum <= console.width:
-            break
-    return drawn, spared
+        return console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum <= console.width
+
+    spared = next(filter(fits, (DISPENSABLE[:count] for count in range(len(DISPENSABLE)))), DISPENSABLE)
+    for head in reversed(spared):  # what is narrow may have room where something wide had not
+        if fits(less := [other for other in spared if other != head]):
+            spared = less
+    return _drawn(table, group, spared, block), spared
 
 
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
@@ -70,7 +75,7 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
     if not any(shown[REMARKS].short_text(entry) for entry in group):
         heads.remove(REMARKS)
     heads = [head for head in heads if head not in spared]
-    drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
+    drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:
         drawn.add_column(head, justify="right" if head in shown and shown[head].number else "left", no_wrap=True)
     ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}

@@ -43,6 +43,22 @@ def test_what_fits_is_whole(table, width):
             assert re.search(rf"^ *{rank_of(row)} +{re.escape(row.case.framework_variant)} ", text, re.M)
 
 
+@pytest.mark.parametrize(
+    ("width", "heads"),
+    [
+        (140, "# | framework | step | 95 % interval | × best | forward | backward | memory | remarks | status"),
+        (74, "# | framework | step | 95 % interval | × best | memory"),
+        (60, "# | framework | step | × best | memory"),
+        (50, "# | framework | step | × best"),
+    ],
+)
+def test_a_narrow_terminal_keeps_intervals_before_anything_else(table, width, heads):
+    lines = printed(table, width).splitlines()
+    shown = next(line for line in lines if "framework" in line)
+    assert re.split(r"\s{2,}", shown.strip()) == heads.split(" | ")
+    assert ("unsupported: BindsNET" in "".join(lines)) == ("status" not in heads)
+
+
 def test_rows_measured_on_other_cores_are_not_ranked_together(table):
     first, second = table.rows[:2]
     assert comparison_group(first) == comparison_group(second)
