@@ -14,8 +14,8 @@ from snnbench.adapters.base.case import PHASES
 from ..mistakes import ConfigError, nearest
 from ..records.store import ResultFolder
 from ..report.figures import NAMES, read_published
-from ..report.files import Results, read_results, write_plots, write_report
-from ..report.plots import DRAWING, Choice
+from ..report.files import Results, plotted, read_results, write_plots, write_report
+from ..report.plots import ALL, DRAWING, Choice
 from ..report.tables.csv import csv_text
 from ..report.tables.frame import parquet_bytes
 from ..report.tables.latex import latex_text
@@ -36,6 +36,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
+FIGURES = (*NAMES, ALL)
 FORMATS = tuple(suffix[1:] for suffix in DRAWING)
 TEXTS = {Format.MARKDOWN: markdown_text, Format.LATEX: latex_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
 
@@ -45,8 +46,10 @@ def report(
     format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
     out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")] = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")] = False,
-    plots: Annotated[bool, typer.Option("--plots", help="Also write every figure as PNG, SVG and PDF, in OUT/plots.")] = False,
-    figure: Annotated[list[str], typer.Option("--figure", help=f"Of the plots only these: {', '.join(NAMES)}.")] = [],
+    plots: Annotated[bool, typer.Option("--plots", help="Also write figures as PNG, SVG and PDF, in OUT/plots.")] = False,
+    figure: Annotated[
+        list[str], typer.Option("--figure", help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}.")
+    ] = [],
     phase: Annotated[list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")] = [],
     plot_format: Annotated[list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")] = [],
     published: Annotated[
@@ -58,6 +61,8 @@ def report(
     ] = "",
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.
+
+    Plots are of each figure and phase the first conditions only, so that they are few; a figure that --figure names has all.
 
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
@@ -96,14 +101,19 @@ def report(
             if parquet:
                 console.print(f"[bold]table[/] {target.parquet}", highlight=False, soft_wrap=True)
             if plots:
-                count = counted(_write_plots(write_plots(target, results, theirs, choice)), "file")
+                figures = plotted(results, theirs)
+                count = counted(_write_plots(write_plots(target, results, figures, choice)), "file")
                 console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
+                if left := choice.left_out(figures):
+                    console.print(
+                        f"Of each figure and phase the first conditions; {left} more panels with --figure {ALL}", highlight=False
+                    )
     raise typer.Exit(with_refused(FINE, results.unreadable))
 
 
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
     """Raises ConfigError."""
-    known = {"--figure": (figures, NAMES), "--phase": (phases, PHASES), "--plot-format": (formats, FORMATS)}
+    known = {"--figure": (figures, FIGURES), "--phase": (phases, PHASES), "--plot-format": (formats, FORMATS)}
     for option, (given, names) in known.items():
         for name in given:
             if name not in names:

@@ -9,7 +9,7 @@ from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
 from ..texts import anonymous, first_few
-from .figures import Published, coverage_map, figures_of
+from .figures import Figure, Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, result_set
 from .plots import Choice, drawn
@@ -73,16 +73,17 @@ def write_report(folder: ResultFolder, name: str, results: Results, theirs: Sequ
     folder.write(folder.page, page)
 
 
-def write_plots(
-    folder: ResultFolder, results: Results, theirs: Sequence[Published] = (), choice: Choice = Choice()
-) -> Iterator[int]:
-    """Figures of the report as PNG, SVG and PDF in `plots/` of `folder`, those of `choice`; yields how many files there will be,
+def plotted(results: Results, theirs: Sequence[Published] = ()) -> list[Figure]:
+    """All figures of the report that can be files."""
+    return [coverage_map(results.table), *figures_of(results.table, theirs)]
+
+
+def write_plots(folder: ResultFolder, results: Results, figures: Sequence[Figure], choice: Choice) -> Iterator[int]:
+    """Those of `figures` that are of `choice` as PNG, SVG and PDF in `plots/` of `folder`; yields how many files there will be,
     and again after each of them how many are left."""
-    table = results.table
-    figures = [coverage_map(table), *figures_of(table, theirs)]
     left = len(choice.panels(figures)) * len(choice.suffixes)
     yield left
-    for name, content in drawn(table, figures, choice):
+    for name, content in drawn(results.table, figures, choice):
         folder.write(folder.plots / name, content)
         left -= 1
         yield left

@@ -1,8 +1,8 @@
 """Figures as files: PNG, SVG and PDF from the specifications that the page draws as well, in the width of a paper's column."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 import vl_convert
@@ -24,10 +24,15 @@ LETTERS = 52
 """Letters of a title that fit into a line."""
 
 
+ALL = "all"
+"""In place of the ids of all figures."""
+
+
 @dataclass(frozen=True)
 class Choice:
-    """Which plots are wanted, by ids of figures, phases and formats ("png"); of what is empty all. Panels of no phase are wanted
-    with every phase."""
+    """Which plots are wanted, by ids of figures, phases and formats ("png"); of what is empty all. A figure that is named, or
+    every one by ALL, is wanted under all conditions; without names each is wanted under its first conditions, so that there are
+    few plots of however many cases. Panels of no phase are wanted with every phase."""
 
     figures: tuple[str, ...] = ()
     phases: tuple[str, ...] = ()
@@ -42,13 +47,23 @@ class Choice:
         return [
             (figure, number, panel)
             for figure in figures
-            if not self.figures or figure.id in self.figures
+            if not self.figures or not {figure.id, ALL}.isdisjoint(self.figures)
             for number, panel in enumerate(figure.panels, start=1)
             if not self.phases or panel.where.get("phase") in (None, *self.phases)
+            if self.figures or panel is _first(figure, panel)
         ]
 
+    def left_out(self, figures: Sequence[Figure]) -> int:
+        """How many panels ALL would add."""
+        return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(self.panels(figures))
 
-def drawn(table: Table, figures: Iterable[Figure], choice: Choice = Choice()) -> Iterator[tuple[str, bytes]]:
+
+def _first(figure: Figure, panel: Panel) -> Panel:
+    """The first panel of the same phase: panels stand in the order of their conditions."""
+    return next(other for other in figure.panels if other.where.get("phase") == panel.where.get("phase"))
+
+
+def drawn(table: Table, figures: Iterable[Figure], choice: Choice = Choice((ALL,))) -> Iterator[tuple[str, bytes]]:
     """Panels of `figures`, those of `choice`, as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
     for figure, number, panel in choice.panels(figures):
         spec = paper_spec(figure, panel, table)

@@ -65,6 +65,19 @@ def test_plots_are_chosen(report, folder, tmp_path):
     assert plot.name.startswith("times-") and plot.suffix == ".svg" and "(1 file)" in done.stdout
 
 
+def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypatch):
+    for record in blocks("torch", step=0.004, neurons=101):
+        ResultFolder(folder).write_record(record)
+    monkeypatch.setitem(DRAWING, ".svg", lambda spec: b"")
+    few = report(folder, "--out", tmp_path / "few", "--plot-format", "svg")
+    every = report(folder, "--out", tmp_path / "every", "--plot-format", "svg", "--figure", "all")
+    names = [{path.name for path in (tmp_path / name / "plots").iterdir()} for name in ("few", "every")]
+    assert names[0] < names[1]
+    left = len(names[1]) - len(names[0])
+    assert f"Of each figure and phase the first conditions; {left} more panels with --figure all" in few.stdout
+    assert "first conditions" not in every.stdout
+
+
 def test_several_folders_are_one_report(report, folder, tmp_path):
     for record in blocks("norse", neurons=97, machine="m2"):
         ResultFolder(tmp_path / "two").write_record(record)
@@ -84,7 +97,7 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--figure", "time"], "natives, slots, published; did you mean 'times'?"),
+        (["--figure", "time"], "natives, slots, published, all; did you mean 'times'?"),
         (["--phase", "stp"], "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?"),
         (["--plot-format", "gif"], "--plot-format gif: must be one of png, svg, pdf"),
         (["--plots", "--format", "csv"], "report --format csv: writes no files, and so no plots; leave one of the two out"),

@@ -8,7 +8,7 @@ from support.paths import ROOT
 
 from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
 from snnbench.report.files import read_results
-from snnbench.report.plots import COLUMN_WIDTH, DRAWING, TWO_COLUMNS, Choice, drawn, paper_spec
+from snnbench.report.plots import ALL, COLUMN_WIDTH, DRAWING, TWO_COLUMNS, Choice, drawn, paper_spec
 
 
 @pytest.fixture(autouse=True)
@@ -43,14 +43,19 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
 def test_figures_are_chosen_by_name_phase_and_format(examples):
     figures = [coverage_map(examples), *figures_of(examples)]
     assert {each.id for each in figures} | {"published"} == {*NAMES}
-    assert len(Choice().panels(figures)) == sum(len(each.panels) for each in figures)
+    every, few = Choice((ALL,)).panels(figures), Choice().panels(figures)
+    assert len(every) == sum(len(each.panels) for each in figures) == len(few) + Choice().left_out(figures)
+    kinds = [(figure.id, panel.where.get("phase")) for figure, _, panel in few]
+    assert sorted(kinds, key=str) == sorted({(figure.id, panel.where.get("phase")) for figure, _, panel in every}, key=str)
+    assert few[0][1] == 1 and len(few) < 60 and Choice(phases=("step",)).left_out(figures) < Choice().left_out(figures)
+    assert Choice(("times",)).left_out(figures) == 0
     chosen = Choice(("times", "proof"), ("step",), ("svg",))
     panels = chosen.panels(figures)
     assert {figure.id for figure, _, _ in panels} == {"times", "proof"}
     assert {panel.where["phase"] for figure, _, panel in panels if figure.id == "times"} == {"step"}
     names = {name for name, _ in drawn(examples, figures, Choice(("times",), ("backward",), ("svg",)))}
     assert names and all(name.startswith("times-") and "backward" in name and name.endswith(".svg") for name in names)
-    every = {name for each in figures if each.id == "times" for name, _ in drawn(examples, [each], Choice(formats=("svg",)))}
+    every = {name for name, _ in drawn(examples, figures, Choice(("times",), formats=("svg",)))}
     assert names < every
 
 
