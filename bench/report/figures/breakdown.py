@@ -6,7 +6,7 @@ from snnbench.adapters.base.breakdown import KINDS, STAGES
 
 from ..metric import Entry, part_column
 from ..table import Table
-from .figure import Figure, panel_of
+from .figure import Figure, Panel, panel_of
 from .spec import APART, MEBIBYTES, SECONDS, THERE, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXTS = {
@@ -22,18 +22,23 @@ MISSING = "No step was taken apart: no case has a loss."
 
 def stages(table: Table) -> Figure:
     fields = {part: part_column(part, "s") for part in STAGES}
-    return stacked(table, "stages", "Time by stage", TEXTS["s"], fields, SECONDS, MISSING)
+    return stacked(table, "stages", "Time by stage", TEXTS["s"], fields, SECONDS)
 
 
 def kinds(table: Table) -> Figure:
     fields = {part: part_column(part, "bytes") for part in KINDS}
-    return stacked(table, "kinds", "Memory by kind", TEXTS["bytes"], fields, MEBIBYTES, MISSING)
+    return stacked(table, "kinds", "Memory by kind", TEXTS["bytes"], fields, MEBIBYTES)
 
 
-def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str, missing: str) -> Figure:
-    """A bar for each proved case that has values in columns of `fields`, its parts by name. `words` tells an amount:
-    SECONDS or MEBIBYTES."""
-    panels, size = [], 1.0 if words == SECONDS else 2.0**-20
+def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str) -> Figure:
+    """A bar for each case that was taken apart. `words` tells an amount: SECONDS or MEBIBYTES."""
+    panels = taken_apart(table, fields, 1.0 if words == SECONDS else 2.0**-20)
+    return Figure(name, title, text, _spec(list(fields), words), panels, MISSING)
+
+
+def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list[Panel]:
+    """Panels of proved cases that have values in columns of `fields`: their parts by name, times `size`, the least sum first."""
+    panels = []
     for where, group in table.groups():
         sums = {entry.index: total for entry in group if entry.row.proved and (total := _total(entry, fields))}
         shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])
@@ -41,7 +46,7 @@ def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, st
             points = [_point(entry, fields, size) for entry in shown]
             there = [part for part in fields if any(point.get(part) for point in points)]
             panels.append(panel_of(table, where, shown, {}, points, there=there))
-    return Figure(name, title, text, _spec(list(fields), words), panels, missing)
+    return panels
 
 
 def _total(entry: Entry, fields: dict[str, str]) -> float:

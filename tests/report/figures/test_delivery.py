@@ -1,10 +1,13 @@
 """Figures of cases that deliver data: where an epoch goes, what is kept, and when a cache has paid off."""
 
+import re
+
 import pytest
 from support.recordings import data_case
 from support.synthetic import blocks, figure, table_of
 
 from snnbench.report.figures.delivery import _count
+from snnbench.report.plots import Choice, drawn
 
 FACTS = {
     # construction: (seconds of an epoch, of the build, waiting, disk, host, device)
@@ -35,6 +38,16 @@ def test_an_epoch_is_taken_apart(table):
     points = {one["variant"]: one for one in panel.data(table)}
     assert list(points) == ["tonic:coo", "tonic:disk", "tonic:naive", "tonic:memory"], "the shortest epoch stands first"
     assert points["tonic:disk"]["waiting for batches"] == 1.9 and points["tonic:disk"]["training on them"] == pytest.approx(0.1)
+
+
+def test_every_stage_of_every_strategy_can_be_read(table):
+    """Training takes 0.1 or 0.2 s here, waiting up to 6.8 s: the two are apart all the same, and both stand beside them, once."""
+    ((_, svg),) = drawn(table, [figure(table, "epoch-stages")], Choice(formats=("svg",)))
+    texts = re.findall(r">([^<>]+ m?s · [^<>]+ m?s)<", svg.decode())
+    assert texts == ["400 ms · 100 ms", "1.9 s · 100 ms", "5.9 s · 100 ms", "6.8 s · 200 ms"]
+    training = re.findall(r'part: training on them[^>]*time: (\d+) ms"[^>]*translate\(([\d.]+)', svg.decode())
+    left, right = ({float(x) for told, x in training if told == wanted} for wanted in ("100", "200"))
+    assert len(training) == len(FACTS) and min(right) - max(left) > 10
 
 
 def test_bytes_stand_where_they_lie(table):
