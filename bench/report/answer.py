@@ -7,6 +7,8 @@ from ..records.rows import Row
 from ..texts import cut
 from .coverage import FLAGS
 
+OURS = ("fused", "frames")
+"""This project's own frameworks: its kernels and its loading of data."""
 MOST_OF_A_REASON = 160
 """Characters."""
 

@@ -171,7 +171,9 @@ def kind_of(row: Row) -> str:
 
 
 def where(row: Row) -> str:
-    """The parts of the case that ended with its status, and in which block: `forward, backward (block 2)`."""
+    """The parts of a failed case that ended with its status, and in which block: `forward, backward (block 2)`."""
+    if row.status == "ok":
+        return ""
     guilty = [record for record in row.records if record.status == row.status]
     parts = (name for record in guilty for name, part in record.parts.items() if part.status == row.status)
     names, blocks = ", ".join(dict.fromkeys(parts)), f"block {guilty[0].block + 1}" if guilty and guilty[0].block else ""

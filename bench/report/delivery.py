@@ -24,11 +24,11 @@ def _waiting_share(row: Row) -> float | None:
 
 def _told(name: str, column: str, unit: str, head: str, hint: str, views: str, place: int) -> Metric:
     """A fact that the worker told."""
-    return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place, rare=True)
+    return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place)
 
 
 def _found(name: str, value: Callable[[Row], float | None], unit: str, head: str, hint: str, views: str) -> Metric:
-    return Metric(name, value, unit, head, hint, views, 292, rare=True)
+    return Metric(name, value, unit, head, hint, views, 292)
 
 
 KEPT = "bytes that are kept from epoch to epoch, without batches on their way"

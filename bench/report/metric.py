@@ -90,7 +90,7 @@ class Metric:
 
     `views` are the tables that show it, by their names and with a space between, under the heading `head` with `hint` as its
     explanation; smaller `place`s stand further left. `format` makes the text of its cell, where `unit` does not say how. A metric
-    with `axis` is a condition: the page shows it only where it differs between cases; a `rare` one, only where a case has it.
+    with `axis` is a condition: the page shows it only where it differs between cases, and another one only where a case has it.
 
     Example, a column of results.csv that the page shows in its view “Memory”:
 
@@ -106,7 +106,6 @@ class Metric:
     place: int = 800
     format: Callable[[Entry], str] | None = None
     axis: bool = False
-    rare: bool = False
 
     @property
     def number(self) -> bool:

@@ -5,7 +5,7 @@ in these tables too.
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
@@ -107,7 +107,7 @@ def _of_items(name: str, samples: Callable[[Row], float | None], unit: str, head
         value = entry.values[name] if entry.shows("step") and entry.row.case.loss else None
         return "" if value is None else units.seconds(value) if unit == "s" else f"{value:,.0f}"
 
-    return Metric(name, samples, unit, head, hint, "times", 290, text, rare=True)
+    return Metric(name, samples, unit, head, hint, "times", 290, text)
 
 
 def _samples_per_s(row: Row) -> float | None:
@@ -136,7 +136,7 @@ def _of_later_phase(phase: str) -> list[Metric]:
     """All columns of a phase that results.csv did not have from the start."""
     warm = Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
     memory = (_memory_metric(phase, kind, head) for kind, head in (("peak", "peak"), ("extra", "beyond")))
-    return [replace(metric, rare=True) for metric in (*_phase_metrics(phase), *memory, _kept_memory(phase), warm)]
+    return [*_phase_metrics(phase), *memory, _kept_memory(phase), warm]
 
 
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
@@ -274,7 +274,7 @@ METRICS: tuple[Metric, ...] = (
     _of_items("epoch_s", _epoch_s, "s", "epoch", "all samples of the data set that the network was published with"),
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
-    _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545, rare=True),
+    _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545),
     *map(_neuron_metric, NEURON[EVERY_NEURON:]),
     *ORIGIN,
     *map(_case_metric, DATA_AXES),

@@ -28,7 +28,7 @@ def _source(row: Row) -> str | None:
 WORK = (
     # Of a network that a config brings: whether its own weights were timed, times which gains, or seeded ones.
     Metric("weights", lambda row: row.first.proof.get("weights") if row.first.proof else None),
-    Metric("spikes", _counted("spikes"), "many", "spikes", "of all neurons in a forward, by the oracle", "proof", 546, rare=True),
+    Metric("spikes", _counted("spikes"), "many", "spikes", "of all neurons in a forward, by the oracle", "proof", 546),
     Metric(
         "synaptic_operations",
         _counted("synaptic_operations"),
@@ -37,11 +37,8 @@ WORK = (
         "in a forward: weights met by a value that is not 0",
         "proof",
         547,
-        rare=True,
     ),
-    Metric(
-        "dense_operations", _counted("dense_operations"), "many", "dense operations", "with all values", "proof", 548, rare=True
-    ),
+    Metric("dense_operations", _counted("dense_operations"), "many", "dense operations", "with all values", "proof", 548),
     Metric(
         "step_energy_j",
         _per_step,
@@ -50,7 +47,6 @@ WORK = (
         "of a step, all that the device used meanwhile, by its own counter",
         "times",
         295,
-        rare=True,
     ),
     Metric("energy_of", _source),
 )

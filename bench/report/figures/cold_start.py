@@ -10,8 +10,8 @@ from .spec import APART, LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, 
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
-    "the case's own network, that of warm-up included. To the right: the sum, and after how many steps a framework has made up "
-    "for starting later than the quickest starter of all."
+    "the case's own network, that of warm-up included. To the right: the sum, and after how many steps, or epochs where data is "
+    "delivered, a framework has made up for starting later than the quickest starter of all."
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
 PARTS = ("import", "build", "compile", "first call besides")
@@ -54,7 +54,7 @@ def _pays_off(entry: Entry, quickest: Entry, later: float) -> str:
     gain = quickest.values["step_s"] - entry.values["step_s"]
     if gain <= 0:
         return "never ahead"
-    return f"ahead after {ceil(later / gain):,}".replace(",", "\u202f")
+    return f"ahead after {ceil(later / gain):,}"
 
 
 def _spec() -> Spec:

@@ -41,13 +41,13 @@ def _curve(entry: Entry) -> list[float]:
 
 
 def _agreement(curves: list[list[float]]) -> list[str]:
-    """In a sentence, how far curves are apart at most, in shares of the first loss, over the first steps and over all."""
+    """In a sentence, how far curves are apart at most, in per cent of the first loss, over the first steps and over all."""
     steps = min(map(len, curves))
     if len(curves) < 2 or not steps:
         return []
     apart = [(max(losses) - min(losses)) / abs(curves[0][0] or 1) for losses in zip(*curves, strict=False)]
-    spans = [f"{units.error(max(apart[:count]))} over {count}" for count in dict.fromkeys((min(FIRST, steps), steps))]
-    return [f"The curves are apart by at most {' and '.join(spans)} steps, in shares of the first loss."]
+    spans = [f"{units.small_share(max(apart[:count]))} over {count}" for count in dict.fromkeys((min(FIRST, steps), steps))]
+    return [f"The curves are apart by at most {' and '.join(spans)} steps, in per cent of the first loss."]
 
 
 def _rightness(entries: list[Entry]) -> list[str]:

@@ -16,7 +16,11 @@ TEXT = (
     "zero; crosses are refused networks."
 )
 MEASURES = {"grad_error": "gradient error", "spike_mismatch": "spikes that differ", "firing_rate": "firing rate"}
-SIZES = ("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads")
+SIZES = (
+    *("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads"),
+    *("width", "image", "classes", "norm", "loss", "optimizer"),
+)
+"""Axes that a panel's cases may differ in, each dot telling its own: a panel is of one neuron and one precision."""
 OF_DATA = "What was proved has no errors to draw: delivered frames and labels equal tonic's, element by element, or they do not."
 LEAST_SPAN = 100
 """A logarithmic axis of less is mostly noise blown up."""

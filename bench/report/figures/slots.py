@@ -11,10 +11,10 @@ from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step, the line its middle half, small dots some of its calls, on the edge those "
-    "beyond it; by block, over the seconds since the block's first slot. Crossed out is a disturbed slot, which does not count. "
-    "Underneath is what the device's own clock says of the same slots: wall time far above it is waiting, for Python or for a "
-    "core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
+    "A large dot is the median of a slot of the step or epoch, the line its middle half, small dots some of its calls, on the "
+    "edge those beyond it; by block, over the seconds since the block's first slot. Crossed out is a disturbed slot, which "
+    "does not count. Underneath is what the device's own clock says of the same slots: wall time far above it is waiting, for "
+    "Python or for a core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
 )
 MOST_CALLS = 20_000
 """In the whole report. Where there are more, every k-th is shown, and a note says so."""
@@ -110,7 +110,7 @@ def _meanwhile(entry: Entry) -> list[str]:
     notes = []
     for record in entry.row.records:
         watched, reasons = record.monitor.get("watched", {}), slowed(record.monitor.get("throttle_reasons", 0))
-        ranges = [f"{min(watched[key]):g} – {max(watched[key]):g} {unit}" for key, unit in UNITS.items() if key in watched]
+        ranges = [f"{_range(watched[key])} {unit}" for key, unit in UNITS.items() if key in watched]
         if ranges:
             notes.append(f"Block {record.block + 1}, meanwhile: {', '.join(ranges)}.")
         if reasons:
@@ -118,6 +118,14 @@ def _meanwhile(entry: Entry) -> list[str]:
         if (foreign := record.monitor.get("foreign_cores")) is not None:
             notes.append(f"Block {record.block + 1}: other programs used {foreign:.2g} cores meanwhile.")
     return notes
+
+
+def _range(readings: list[float]) -> str:
+    """
+    >>> _range([2596.13, 2596.2]), _range([61.0, 64.5])
+    ('2,596', '61 – 64')
+    """
+    return " – ".join(dict.fromkeys(f"{one:,.0f}" for one in (min(readings), max(readings))))
 
 
 UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}

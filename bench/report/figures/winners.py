@@ -6,6 +6,7 @@ from typing import Any
 from ...records.contrasts import FAMILY, TIE
 from ...records.rows import grouped
 from ...workloads import WORKLOADS
+from ..coverage import axis_of
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of
@@ -18,8 +19,8 @@ TEXT = (
 )
 CELL_HEIGHT = 90
 """Its width, `$cell`, follows from the page's."""
-ONE_SIZE = "–"
-"""In place of a size that a workload does not have, or that is the same for all."""
+ONE_SIZE = " "
+"""In place of a size that no case of a map has, or that is the same for all."""
 OF_LAYERS = ("neurons", "time_steps")
 SIZES = ("width", "image", "norm", "neurons", "classes", "layers", "bias")
 OF_NETWORKS = ("workload", *SIZES)
@@ -37,7 +38,8 @@ def winners(table: Table) -> Figure:
 
 def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
     places = {entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"]) for entry in group}
-    axes: dict[str, Any] = {"across": "neurons", "across_title": "neurons N", "down": "time_steps", "down_title": "time steps T"}
+    title = "neurons N" if any(across != ONE_SIZE for across, _ in places.values()) else None
+    axes: dict[str, Any] = {"across": "neurons", "across_title": title, "down": "time_steps", "down_title": "time steps T"}
     return _panel(table, phase, where, group, places, columns_sort="ascending", lines_sort="descending", **axes)
 
 
@@ -50,7 +52,7 @@ def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[En
     lines: dict[str, list[Any]] = {}
     for entry in group:
         (size, *more), name = [entry.parts.get(axis, "") for axis in sizes] or [""], entry.values["workload"]
-        column, line = size or ONE_SIZE, " · ".join([name, *filter(None, more)])
+        column, line = size or (f"no {axis_of(sizes[0]).head}" if sizes else ONE_SIZE), " · ".join([name, *filter(None, more)])
         places[entry.index] = (column, line)
         columns[column] = (entry.values[sizes[0]] or 0) if sizes else 0
         lines[line] = [known.index(name) if name in known else len(known), *(entry.values[axis] or 0 for axis in sizes[1:])]

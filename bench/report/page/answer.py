@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from ... import units
 from ...records.rows import Row, grouped
-from ..answer import fastest, is_level
+from ..answer import OURS, fastest, is_level
 from ..metric import Entry
 from ..table import Table
 
 NOTHING = "Nothing is ranked: no case was proved and timed."
-OURS = "fused"
-"""The framework of this project's own kernels, whatever version stands behind its name."""
 MOST_NAMES = 4
 Group = list[Entry]
 """Ranked cases of one comparison group, the fastest first."""
@@ -54,7 +52,7 @@ def _of(groups: list[Group], when: str, before: str) -> list[str]:
 
 
 def _ours(row: Row) -> bool:
-    return row.case.framework.partition(" ")[0] == OURS
+    return row.case.framework.partition(" ")[0] in OURS
 
 
 def _name(row: Row) -> str:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...workloads import WORKLOADS
+from ..answer import OURS
 from ..coverage import REFUSED, axis_of, coverage, kind_of
 from ..figures import Figure, Published, figures_of
 from ..metric import STEP_FIRST, VIEWS
@@ -22,7 +23,7 @@ from .answer import answer
 from .provenance import provenance, rejected
 from .reproduce import ResultSet
 from .still import stills
-from .trust import caveats, header, trust
+from .trust import caveats, date, header, trust
 from .vega import vega_script
 
 HERE = Path(__file__).parent
@@ -54,7 +55,7 @@ def html_text(
     figures = figures_of(table, theirs)
     trusted = trust(table, unreadable, missing)
     columns = [metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes]
-    columns = [metric for metric in columns if not metric.rare or any(map(metric.text, table.entries))]
+    columns = [metric for metric in columns if any(map(metric.text, table.entries))]
     scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
     templates = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -89,6 +90,8 @@ def html_text(
         caveats=caveats(table, trusted, missing),
         stills={figure.id: stills(table, figure) for figure in figures if figure.id == "winners"},
         sets=sets,
+        date=date,
+        ours=OURS,
         fixed=conditions.fixed,
         coverage=coverage(rows, conditions),
         filters=_filters(table),

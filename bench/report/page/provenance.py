@@ -15,6 +15,8 @@ IN_WORDS = {
     "memory_bytes": units.size,
 }
 
+RATES = {"flops_per_s": ("products and sums, in the fastest number format", "GFLOP/s"), "bytes_per_s": ("bytes moved", "GB/s")}
+
 
 def provenance(rows: list[Row], conditions: Conditions) -> dict:
     records = [record for row in rows for record in row.records]
@@ -28,7 +30,11 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
         "machines": _distinct(conditions.machines.values()),
         "environments": _distinct(record.environment for record in records),
         "measures": _distinct(record.measure for record in records),
-        "ceilings": {key: max(measured.get(key) or 0 for measured in ceilings) for key in ceilings[0]} if ceilings else {},
+        "ceilings": {
+            words: f"{max(measured[key] for measured in ceilings if key in measured) / 1e9:,.3g} {unit}"
+            for key, (words, unit) in RATES.items()
+            if any(key in measured for measured in ceilings)
+        },
         "adapters": sorted(adapters),
         "warnings": list(warnings.items()),
         "failures": [
@@ -68,6 +74,10 @@ def _text(key: str, value: object) -> str:
         return ", ".join(_text(key, item) for item in value) or "none"
     if isinstance(value, int | float) and key in IN_WORDS:
         return IN_WORDS[key](value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if key == "threads" and value == 0:
+        return "all cores"
     return "–" if value is None else str(value)
 
 

@@ -23,8 +23,8 @@ def header(table: Table, missing: Sequence[str] = ()) -> dict[str, Any]:
     records = [record for row in rows for record in row.records]
     counts = Counter(row.status for row in rows)
     return {
-        "newest": _date(max((record.started_at for record in records), default="")),
-        "oldest": _date(min((record.started_at for record in records), default="")),
+        "newest": date(max((record.started_at for record in records), default="")),
+        "oldest": date(min((record.started_at for record in records), default="")),
         "machines": [machine_label(machine) for machine in table.conditions.machines.values()],
         "versions": sorted({record.snnbench for record in records}),
         "cases": len(rows) + len(missing),
@@ -34,7 +34,7 @@ def header(table: Table, missing: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _date(text: str) -> str:
+def date(text: str) -> str:
     return text.replace("T", " ").replace("+00:00", " UTC")
 
 

@@ -11,9 +11,10 @@ from packaging.version import InvalidVersion, Version
 from ...machine.facts import machine_kind
 from ...records.bundle import Bundle
 from ...records.rows import Row, rows_of
+from ..answer import OURS
 from ..theme import OWN as COLOURED
 
-MARKS = {**dict.fromkeys(("fused", "frames"), "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
+MARKS = {**dict.fromkeys(OURS, "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
 """What is this project's own, its kernels and its loops: a reader should know who measured whom."""
 MEANINGS = {
     "ours": "this project’s own",

@@ -12,6 +12,7 @@ from snnbench.adapters.base.breakdown import STAGES
 from snnbench.adapters.base.case import NATIVE
 from snnbench.kernels.spec import NEURONS
 from snnbench.report.figures import figures_of, substituted
+from snnbench.report.figures.slots import _range
 from snnbench.report.files import read_results
 from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.tables.csv import csv_text
@@ -183,6 +184,17 @@ def test_who_is_both_fastest_and_leanest_is_told():
         assert len(panel.notes) == notes and all("faster than torch, and nobody leaner" in note for note in panel.notes)
 
 
+def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks():
+    table = read_results([ROOT / "results" / "networks"]).table
+    panels = figure(table, "proof").panels
+    assert [panel.title for panel in panels] == ["gradient error", "spikes that differ", "firing rate"]
+    assert {len(panel.points) for panel in panels} == {70} and all("width 16" in str(panel.points) for panel in panels)
+
+
+def test_a_clock_that_stands_is_one_number():
+    assert _range([2596.13, 2596.2]) == "2,596" and _range([1400.4, 2900.0]) == "1,400 – 2,900"
+
+
 def test_a_slow_start_pays_off_after_so_many_calls():
     late = [
         r.model_copy(update={"parts": {**r.parts, "import": r.parts["import"].model_copy(update={"seconds": 2.25})}})
@@ -223,7 +235,7 @@ def test_curves_say_how_far_they_part_and_what_was_learned():
     (panel,) = figure(table, "learning").panels
     assert len(panel.points) == 80 and panel.points[0]["loss"] == 2.0
     assert panel.notes == [
-        "The curves are apart by at most 5.0e-07 over 10 and 5.0e-03 over 40 steps, in shares of the first loss.",
+        "The curves are apart by at most 5e-05 % over 10 and 0.5 % over 40 steps, in per cent of the first loss.",
         "After training, 95.0% to 100.0% of new samples are classified correctly.",
     ]
 

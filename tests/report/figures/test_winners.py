@@ -40,13 +40,13 @@ def test_networks_have_a_map_of_their_own_with_a_cell_for_each_network_and_size(
     assert [point["neurons"] for point in layers.data(networks)] == [64, 256]
     cells = {(point["network"], point["size"]): point["variant"] for point in own.data(networks)}
     assert len(cells) == len(own.points) == 1 + 4 + 8 + 1 and set(cells.values()) == {"torch"}
-    assert cells[("mnist-mlp · 28 × 28 pixels", "–")] and cells[("sew-resnet18 · 16 × 16 pixels", "width 8")]
+    assert cells[("mnist-mlp · 28 × 28 pixels", "no width")] and cells[("sew-resnet18 · 16 × 16 pixels", "width 8")]
     assert cells[("cifar-small · 32 × 32 pixels · no norms", "width 16")]
 
 
 def test_networks_stand_in_the_order_of_their_list_and_sizes_from_small_to_large(networks):
     _, own = maps(networks)
-    assert own.names["columns_sort"] == ["–", "width 8", "width 16"] and own.names["cells"] == 3
+    assert own.names["columns_sort"] == ["no width", "width 8", "width 16"] and own.names["cells"] == 3
     lines = own.names["lines_sort"]
     assert list(dict.fromkeys(line.split(" · ")[0] for line in lines)) == [
         "mnist-mlp",
@@ -62,7 +62,7 @@ def test_where_one_size_is_that_of_all_networks_another_makes_the_columns():
     (own,) = maps(table_of(records))
     assert [(point["network"], point["size"]) for point in own.points] == [("cifar-small", "no norms"), ("cifar-small", "norms")]
     (own,) = maps(table_of(a_cell(0.001, "conv-lif", width=8, image=16)))
-    assert [(point["network"], point["size"]) for point in own.points] == [("conv-lif", "–")]
+    assert [(point["network"], point["size"]) for point in own.points] == [("conv-lif", " ")]
 
 
 def test_other_conditions_have_maps_of_their_own():

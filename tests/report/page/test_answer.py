@@ -2,6 +2,7 @@
 
 import re
 
+from support.recordings import data_case
 from support.synthetic import blocks, disturbed, record, table_of
 
 from snnbench.report.coverage import remarks_on
@@ -20,6 +21,12 @@ def test_one_group_is_told_with_time_memory_and_the_next():
         r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the next, takes 1\.[45]\d times \(1.*"
     )
     assert re.fullmatch(pattern, sentence), sentence
+
+
+def test_our_loading_of_data_is_ours():
+    axes = {name: value for name, value in vars(data_case("frames", "packed")).items() if name != "framework"}
+    (first, *_) = answer(table_of([*blocks("frames", step=0.001, **axes), *blocks("tonic", step=0.004, **axes)]))
+    assert first.startswith("The fastest is frames:packed (ours): 1.0")
 
 
 def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many_conditions():
