@@ -27,6 +27,7 @@ NONE = NeuronSpec("none", adaptation=0.25, adaptation_decay=0.9)
 ALL = [SOFT, HARD, ATTACHED, UNDECAYED, DETACHED, NONE]
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["adaptation"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
+POTENTIALS = {"workload": "mnist-mlp", "loss": "membrane", "image": 9, "classes": 7, "layers": None, "bias": None}
 
 PROVED = [
     *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
@@ -51,9 +52,9 @@ def test_behind_convolutions_and_norms_too(name):
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "jax"])
-@pytest.mark.parametrize(("workload", "loss"), [("recurrent-lif", None), ("linear-lif", "membrane")])
-def test_with_recurrence_and_where_potentials_are_handed_out(name, workload, loss):
-    proved(name, SOFT, workload=workload, loss=loss, **{**SIZES, "time_steps": 15})
+@pytest.mark.parametrize("options", [{"workload": "recurrent-lif"}, POTENTIALS], ids=["recurrence", "potentials"])
+def test_with_recurrence_and_where_potentials_are_handed_out(name, options):
+    proved(name, SOFT, **{**SIZES, "time_steps": 15}, **options)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
