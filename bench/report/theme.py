@@ -1,6 +1,8 @@
 """How figures look: colours that colour-blind readers and printers keep apart, in light, in dark and on paper."""
 
+import re
 from typing import Any
+from zlib import crc32
 
 PALETTES = {
     "light": (
@@ -14,9 +16,15 @@ PALETTES = {
 }
 """The first three follow Okabe and Ito; a search chose the others so that they differ from each other and from the page, also for
 readers who see no red or no green."""
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+STAR = "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
+SALTIRE = "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
+HOURGLASS, BOW = "M-0.9,-0.9L0.9,-0.9L-0.9,0.9L0.9,0.9Z", "M-0.9,-0.9L-0.9,0.9L0.9,-0.9L0.9,0.9Z"
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),
+    *(STAR, "triangle-left", SALTIRE, HOURGLASS, BOW),
+)
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
-"""The numbers of colours, shapes and dashes have no common divisor, so that 77 variants differ in colour or shape."""
+"""The numbers of colours, shapes and dashes have no common divisor, so that 132 places differ in colour or shape."""
 
 INKS = {
     "light": {"ink": "#1a1c1e", "muted": "#5b6268", "grid": "#e3e6e9", "page": "#ffffff", "band": "#e9ecef", "accent": "#0072b2"},
@@ -26,18 +34,37 @@ RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
-OWN = ("fused", "jax", "torch", "snntorch", "norse", "spikingjelly", "sinabs", "spyx", "rockpool", "rockpool-jax", "bindsnet")
-"""Frameworks with a colour and a shape of their own, the same in every report: as many as there are colours."""
+OWN = (
+    *("fused", "jax", "torch", "snntorch", "norse", "spikingjelly", "sinabs", "spyx", "rockpool", "rockpool-jax", "bindsnet"),
+    *("slax", "lava-dl", "tonic", "snntorch-ipu", "brainpy-state", "spikingjelly-cupy", "sinabs-exodus", "snnax"),
+    *("rockpool-exodus", "jaxpike", "matterhorn-pytorch", "jaxsnn", "frames", "eventax"),
+)
+"""Every framework has a colour and a shape of its own, by its place here, the same in every report. The first have a colour to
+themselves as long as none of the others is there; those at a distance of so many share one, and a sibling that of its sibling."""
 
 
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
-    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures. A framework's default
-    has those of the framework, another variant the next that no variant has: up to eleven, no two have one colour."""
+    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures and, of frameworks, in
+    all reports. A variant or version has its framework's colour and a shape that no framework of this colour has; they are chosen
+    by its name, and so mostly the same in all reports too. Only where all these shapes are taken does one occur twice."""
     cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
-    places = {name: OWN.index(name) for name in variants if name in OWN}
-    free = (place for place in range(len(SHAPES) * len(OWN)) if place not in {*places.values()})
-    places |= {name: next(free) for name in variants if name not in places}
+    places = _places(variants)
     return {name: {look: cycle[places[name] % len(cycle)] for look, cycle in cycles.items()} for name in variants}
+
+
+def _places(variants: list[str]) -> dict[str, int]:
+    places = {name: OWN.index(name) for name in variants if name in OWN}
+    colours, taken = len(PALETTES["light"]), set[int]()
+    free = range(len(OWN), colours * len(SHAPES))
+    frameworks = {name: re.split("[@:]", name)[0] for name in variants if name not in OWN}
+    for name in sorted(frameworks, key=lambda name: (frameworks[name] not in OWN, name)):  # strangers take what is left
+        colour = OWN.index(frameworks[name]) % colours if frameworks[name] in OWN else None
+        own = [place for place in free if colour in (None, place % colours)]
+        start = crc32(name.encode()) % len(own)
+        order = own[start:] + own[:start]
+        places[name] = next((place for place in order if place not in taken), order[0])
+        taken.add(places[name])
+    return places
 
 
 def named(theme: str) -> dict[str, Any]:

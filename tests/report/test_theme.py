@@ -1,25 +1,48 @@
 """Colours, shapes and dashes keep variants apart: for everybody, in light, in dark and on paper."""
 
+import re
+from itertools import combinations
+from math import gcd
+
 import numpy as np
 import pytest
+from support.paths import ROOT
 
+from snnbench.adapters import registry
+from snnbench.report.files import read_results
 from snnbench.report.theme import DASHES, INKS, OWN, PALETTES, SHAPES, looks, styles
 
 
-def test_colour_shape_and_dashes_keep_fifty_variants_apart():
-    known = styles([f"v{i}" for i in range(50)])
-    for theme in PALETTES:
-        assert len({(s[theme], s["shape"]) for s in known.values()}) == 50
-    assert len(set(map(len, (PALETTES["light"], SHAPES, DASHES)))) == 3
-    assert looks(["v3"], known, "dark")["colours"] == [PALETTES["dark"][3]]
+def seen(known, *looks):
+    """What a reader tells variants apart by, and how many variants there are."""
+    return len({tuple(style[look] for look in looks) for style in known.values()}), len(known)
 
 
-def test_a_framework_looks_the_same_in_every_report_and_like_no_other():
-    one, other = styles(["jax", "norse", "torch"]), styles(["fused", "mine", "norse", "snntorch", "torch", "torch:vanilla"])
-    assert one["torch"] == other["torch"] and one["norse"] == other["norse"]
+def test_colour_and_shape_keep_strangers_apart_from_each_other_and_from_every_framework():
+    known = styles([*OWN, *(f"v{i}" for i in range(100))])
     for theme in PALETTES:
-        assert len({look[theme] for look in other.values()}) == len(other)
-    assert len(OWN) == len(PALETTES["light"]) == len(PALETTES["dark"])
+        assert seen(known, theme, "shape") == (125, 125)
+    assert all(gcd(*pair) == 1 for pair in combinations(map(len, (PALETTES["light"], SHAPES, DASHES)), 2))
+    assert looks(["torch"], known, "dark")["colours"] == [PALETTES["dark"][2]]
+    assert len(styles([f"v{i}" for i in range(200)])) == 200
+
+
+def test_every_framework_has_a_look_of_its_own_which_is_the_same_in_every_report():
+    assert {*OWN} == {*registry.OWN} and len(OWN) == len({*OWN}), "a new framework takes the next place in OWN"
+    known = styles([*OWN])
+    assert all(styles([name, "mine"])[name] == look for name, look in known.items())
+    assert seen(known, "light", "shape") == seen(known, "dark", "shape") == (len(OWN), len(OWN))
+    first = styles([*OWN[: len(PALETTES["light"])]])
+    assert seen(first, "light") == seen(first, "dark") == seen(first, "shape") == (11, 11)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "results").iterdir() if path.name != "published"))
+def test_in_a_committed_set_no_two_look_alike_and_a_variant_or_version_has_its_frameworks_colour(name):
+    known = styles(read_results([ROOT / "results" / name]).table.variants)
+    assert seen(known, "light", "shape") == (len(known), len(known))
+    for variant, look in known.items():
+        framework = re.split("[@:]", variant)[0]
+        assert look["light"] == styles([framework])[framework]["light"]
 
 
 SEEN_AS = {
