@@ -1,6 +1,7 @@
 """Winner maps, for each precision and every other condition: who is fastest of layers over neurons × time steps, and of networks
 over the network × its size."""
 
+import re
 from typing import Any
 
 from ...records.contrasts import FAMILY, TIE
@@ -17,11 +18,17 @@ TEXT = (
     "the most memory in use at once in that phase. “tie: name + 2”, with a pale ground, means that it and two more are not shown "
     "to be slower. Filters on frameworks and on what the axes show leave this map whole."
 )
-CELL_HEIGHT = 90
-"""Its width, `$cell`, follows from the page's."""
+CELL_HEIGHT, LINE = 90, 13
+"""At least; more lines of text make all cells of a map higher. A cell's width, `$cell`, follows from the page's."""
+LETTERS, MORE_LETTERS = 13, 16
+"""Of a name in bold, and of a tie, that fit into a line of the narrowest cell."""
+WIDEST = 3
+"""Columns that fit onto a telephone: of more, the axis with fewer sizes makes the columns."""
 ONE_SIZE = " "
 """In place of a size that no case of a map has, or that is the same for all."""
-OF_LAYERS = ("neurons", "time_steps")
+NEURONS, TIME_STEPS = ("neurons", "neurons N"), ("time_steps", "time steps T")
+"""An axis and what it is called."""
+OF_LAYERS = (NEURONS[0], TIME_STEPS[0])
 SIZES = ("width", "image", "norm", "neurons", "classes", "layers", "bias")
 OF_NETWORKS = ("workload", *SIZES)
 """Axes of the maps: of the sizes of a network that differ the first makes the columns."""
@@ -37,9 +44,13 @@ def winners(table: Table) -> Figure:
 
 
 def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    places = {entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"]) for entry in group}
-    title = "neurons N" if any(across != ONE_SIZE for across, _ in places.values()) else None
-    axes: dict[str, Any] = {"across": "neurons", "across_title": title, "down": "time_steps", "down_title": "time steps T"}
+    sizes = {entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"]) for entry in group}
+    neurons, time_steps = (set(values) for values in zip(*sizes.values(), strict=True))
+    turned = len(neurons) > max(WIDEST, len(time_steps))
+    places = {index: size[::-1] for index, size in sizes.items()} if turned else sizes
+    of_neurons = NEURONS if neurons != {ONE_SIZE} else (NEURONS[0], None)
+    across, down = (TIME_STEPS, of_neurons) if turned else (of_neurons, TIME_STEPS)
+    axes = {"across": across[0], "across_title": across[1], "down": down[0], "down_title": down[1]}
     return _panel(table, phase, where, group, places, columns_sort="ascending", lines_sort="descending", **axes)
 
 
@@ -69,14 +80,21 @@ def _panel(
     for (column, line), members in grouped(group, lambda entry: places[entry.index]).items():
         ordered = by_speed(members, phase)
         fastest.append(ordered[0])
-        point = {"row": ordered[0].index, "also": _tie(table, ordered, phase), "of": len(ordered)}
+        tie = _tie(table, ordered, phase)
+        texts = {"name": in_lines(ordered[0].variant, LETTERS), "tied": in_lines(f"tie: {tie}", MORE_LETTERS) if tie else []}
+        point = {"row": ordered[0].index, "also": tie, "of": len(ordered), **texts}
         points.append(point | {names["across"]: column, names["down"]: line})
+    highest = max(2, *(len(point["name"]) for point in points))
+    ties = max(len(point["tied"]) for point in points)
+    heights: dict[str, Any] = {"cell_height": max(CELL_HEIGHT, 12 + LINE * (highest + 2 + ties))}
+    heights["name_at"] = 6 - heights["cell_height"] // 2
+    heights["text_at"] = heights["name_at"] + 1 + LINE * highest
     fields, variants = (
         {"seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"},
         sorted({each.variant for each in fastest}),
     )
     wide = len({column for column, _ in places.values()})
-    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide, **names)
+    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide, **heights, **names)
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
@@ -90,26 +108,42 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 
 
+def in_lines(text: str, letters: int) -> list[str]:
+    """A name of a framework variant in lines of so many letters, broken behind its parts, and within one only if that is longer.
+
+    >>> in_lines("rockpool:lif-torch-without-recurrence", 13)
+    ['rockpool:lif-', 'torch-', 'without-', 'recurrence']
+    """
+    parts = re.findall(r"[^ :+@-]+[ :+@-]*|[ :+@-]+", text)
+    pieces = [part[at : at + letters] for part in parts for at in range(0, len(part), letters)]
+    lines = pieces[:1]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(piece.rstrip()) <= letters:
+            lines[-1] += piece
+        else:
+            lines.append(piece)
+    return [line.rstrip() for line in lines]
+
+
 def _spec() -> Spec:
     across = {"title": "$across_title", "labelAngle": 0, "grid": False, "labelExpr": "split(datum.label, ' · ')"}
     down = {"title": "$down_title", "grid": False, "labelExpr": "split(replace(datum.label, '-', '-|'), regexp(' · |[|]'))"}
     x = {"field": "$across", "type": "ordinal", "sort": "$columns_sort", "axis": across}
     y = {"field": "$down", "type": "ordinal", "sort": "$lines_sort", "axis": down}
-    tie = "datum.also ? '|tie: ' + replace(datum.also, ':', ':|') : ''"
+    tie = "datum.also ? '|' + join(datum.tied, '|') : ''"
     transform = mebibytes("bytes") + calculated(
         time=TIME,
         memory=text_of("bytes", MEBIBYTES),
-        name="split(replace(datum.variant, ':', ':|'), '|')",
         ground="datum.also ? 0.07 : 0.28",
         lines=f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
     )
     tooltip = hint(fastest="variant", time="time", memory="memory", not_shown_to_be_slower="also", compared="of")
     ground = {"field": "ground", "type": "quantitative", "scale": None, "legend": None}
-    text: dict[str, Any] = {"align": "center", "lineHeight": 13, "limit": "$cell", "baseline": "top"}
+    text: dict[str, Any] = {"align": "center", "lineHeight": LINE, "limit": "$cell", "baseline": "top"}
     layers = [
         layer("rect", {**COLOUR, "stroke": COLOUR["color"], "fillOpacity": ground}, strokeWidth=2),
-        layer("text", {"text": {"field": "name"}}, **text, fontWeight="bold", dy=-39),
-        layer("text", {"text": {"field": "lines"}}, **text, dy=-12),
+        layer("text", {"text": {"field": "name"}}, **text, fontWeight="bold", dy="$name_at"),
+        layer("text", {"text": {"field": "lines"}}, **text, dy="$text_at"),
     ]
     encoding = {"x": x, "y": y, "tooltip": tooltip}
-    return drawing(layers, transform, encoding=encoding, width={"step": "$cell"}, height={"step": CELL_HEIGHT})
+    return drawing(layers, transform, encoding=encoding, width={"step": "$cell"}, height={"step": "$cell_height"})

@@ -9,9 +9,12 @@ from typing import Any
 
 from ... import units
 from ..figures import Figure, Panel
+from ..figures.winners import in_lines
 from ..table import Table
 from ..theme import styles
 
+HEAD_LETTERS = 15
+"""Of the heading of a line, in one line of text."""
 MOST = 6
 """Panels; a page without scripts has its numbers in the table."""
 
@@ -22,9 +25,15 @@ class Still:
 
     title: str
     columns: list[str]
-    lines: list[tuple[str, list[dict[str, Any] | None]]]
+    lines: list[tuple[list[str], list[dict[str, Any] | None]]]
     across: str
     down: str
+
+    @property
+    def height(self) -> int:
+        """Of a cell in pixels: as many lines as the fullest has, and no fewer than five."""
+        texts = [len(cell["name"]) + len(cell["texts"]) for _, cells in self.lines for cell in cells if cell]
+        return 10 + 14 * max([5, *texts])
 
 
 def stills(table: Table, figure: Figure) -> list[Still]:
@@ -39,7 +48,8 @@ def _still(table: Table, panel: Panel) -> Still:
     places = {(point[names["across"]], point[names["down"]]): _cell(point, known[point["variant"]]) for point in points}
     columns = _ordered({column for column, _ in places}, names["columns_sort"])
     lines = _ordered({line for _, line in places}, names["lines_sort"])
-    cells = [(str(line), [places.get((column, line)) for column in columns]) for line in lines]
+    heads = {line: [text for part in str(line).split(" · ") for text in in_lines(part, HEAD_LETTERS)] for line in lines}
+    cells = [(heads[line], [places.get((column, line)) for column in columns]) for line in lines]
     return Still(panel.title, list(map(str, columns)), cells, names["across_title"] or "", names["down_title"] or "")
 
 
@@ -52,6 +62,5 @@ def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
 
 
 def _cell(point: dict[str, Any], look: dict[str, Any]) -> dict[str, Any]:
-    tie = f"tie: {point['also']}" if point["also"] else ""
-    texts = [units.seconds(point["seconds"]), units.size(point["bytes"]), tie]
-    return {"name": point["variant"], "texts": texts, "colour": look["light"], "ground": 0.07 if tie else 0.28}
+    texts = [units.seconds(point["seconds"]), units.size(point["bytes"]), *point["tied"]]
+    return {"name": point["name"], "texts": texts, "colour": look["light"], "ground": 0.07 if point["also"] else 0.28}

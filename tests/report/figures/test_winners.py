@@ -4,6 +4,7 @@ import pytest
 from support.synthetic import blocks, figure, table_of
 
 from snnbench.adapters.base.case import WORKLOAD_AXES
+from snnbench.report.figures.winners import in_lines
 from snnbench.report.plots import drawn
 
 SIZES = {"width": (8, 16), "image": (16, 32), "norm": (True, False)}
@@ -63,6 +64,31 @@ def test_where_one_size_is_that_of_all_networks_another_makes_the_columns():
     assert [(point["network"], point["size"]) for point in own.points] == [("cifar-small", "no norms"), ("cifar-small", "norms")]
     (own,) = maps(table_of(a_cell(0.001, "conv-lif", width=8, image=16)))
     assert [(point["network"], point["size"]) for point in own.points] == [("conv-lif", " ")]
+
+
+def test_of_many_numbers_of_neurons_the_fewer_time_steps_make_the_columns():
+    records = [one for n in (5, 7, 11, 13) for steps in (3, 9) for one in blocks("torch", neurons=n, time_steps=steps)]
+    (turned,) = maps(table_of(records))
+    assert (turned.names["across"], turned.names["down"], turned.names["cells"]) == ("time_steps", "neurons", 2)
+    assert [(point["time_steps"], point["neurons"]) for point in turned.points][:3] == [(3, 5), (9, 5), (3, 7)]
+    (wide,) = maps(table_of([one for one in records if one.case["neurons"] < 13]))
+    assert (wide.names["across"], wide.names["cells"]) == ("neurons", 3)
+
+
+def test_cells_are_as_high_as_the_longest_name_asks():
+    (plain,) = maps(table_of(blocks("torch")))
+    long = {"construction": "lif-torch-without-recurrence"}
+    (high,) = maps(table_of([*blocks("rockpool", **long), *blocks("norse", step=1.0)]))
+    assert high.points[0]["name"] == ["rockpool:lif-", "torch-", "without-", "recurrence"]
+    assert (plain.names["cell_height"], high.names["cell_height"]) == (90, 12 + 6 * 13)
+    (level,) = maps(
+        table_of([*blocks("rockpool", step=0.002, noise=0.005, **long), *blocks("norse", step=0.002001, noise=0.005)])
+    )
+    assert level.names["cell_height"] > 90 and level.points[0]["tied"][0].startswith("tie:")
+
+
+def test_a_word_that_is_longer_than_a_line_is_broken():
+    assert in_lines("anatanexponential:x", 13) == ["anatanexponen", "tial:x"]
 
 
 def test_other_conditions_have_maps_of_their_own():

@@ -35,6 +35,23 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, schemes):
     assert seen.heard == []
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_map_of_who_is_fastest_has_room_for_long_names(visit, width):
+    seen = visit("long names", width=width)
+    seen.draw("winners")
+    words = "".join(seen.words("winners"))
+    assert "matterhorn-" in words and "recurrence" in words and "tie:" in words and "…" not in words
+    room = seen.page.evaluate("""() => [...document.querySelectorAll("[data-figure=winners] .plot")].map((plot) => {
+      const cells = [...plot.querySelectorAll(".mark-rect path")].map((cell) => cell.getBoundingClientRect());
+      const texts = [...plot.querySelectorAll(".mark-text.layer_1_marks text, .mark-text.layer_2_marks text")];
+      const inside = (text) => cells.some((cell) => cell.left <= text.left && text.right <= cell.right && cell.top <= text.top
+        && text.bottom <= cell.bottom);
+      return [plot.scrollWidth <= plot.clientWidth, texts.length, texts.every((text) => inside(text.getBoundingClientRect()))];
+    })""")
+    assert room == [[True, 16, True]]
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+
+
 @pytest.mark.parametrize("name", ["quickstart", "example"])
 def test_the_table_has_one_line_for_a_case_and_fits_a_wide_window(visit, name):
     seen = visit(name)
