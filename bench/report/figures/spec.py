@@ -20,8 +20,8 @@ ROW = 30
 """Height of a framework's line."""
 BEYOND = 6
 """Pixels that a label of a logarithmic axis may reach beyond its end: a short axis would have one label or none."""
-LONG = 8
-"""How many times its beginning the end of a long axis is."""
+LONG = 5
+"""How many times its beginning the end of a long axis is: two of 1, 2, 5 and 10 lie on it."""
 
 
 def text_of(field: str, expression: str) -> str:

@@ -276,3 +276,13 @@ def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
     assert [point.get("disturbed") for point in slots] == ["preempted", None, None, None] * 3
     low, high = wall.names["span"]
     assert all(low < point["low"] and point["value"] < high for point in slots)
+
+
+def test_a_round_number_is_not_left_out_for_its_neighbour():
+    """Of 5, 6, 7, 8, 9 and 10 on a short axis the last one has no room; it is the one to read."""
+    table = read_results([ROOT / "results" / "data"]).table
+    kept = figure(table, "kept")
+    svg = DRAWING[".svg"](paper_spec(kept, kept.panels[0], table)).decode()
+    (axis,) = re.findall(r'aria-label="X-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL)
+    labels = re.findall(r"<text([^>]*)>([^<]+)</text>", "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL)))
+    assert [text for look, text in labels if 'opacity="0"' not in look] == ["5", "10", "20"]
