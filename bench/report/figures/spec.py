@@ -18,7 +18,7 @@ APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
 """Of a linear axis: no label is moved towards its neighbour, and one without room is left out."""
 ROW = 30
 """Height of a framework's line."""
-BEYOND = 6
+BEYOND = 5
 """Pixels that a label of a logarithmic axis may reach beyond its end: a short axis would have one label or none."""
 LONG = 5
 """How many times its beginning the end of a long axis is: two of 1, 2, 5 and 10 lie on it."""
