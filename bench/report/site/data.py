@@ -12,6 +12,8 @@ from ...records.rows import Row, comparison_group, grouped, machine_of
 from ..coverage import CONDITIONS, FLAGS, axis_of, reason_of
 from .source import MEANINGS, Source, framework_of, kind_of_row, mark_of, slug, undecided, version_of
 
+OF_A_STEP = 6
+"""Significant digits of the time of a step: of four, rounded once more to three, some would not be those of a report."""
 TOTAL = 10_000
 """Parts of a whole in which intervals are told."""
 HEADS = {
@@ -181,7 +183,7 @@ def _row(row: Row, variants: _Numbers, versions: _Numbers) -> Iterable[float]:
     step, standing = row.estimates["step"], row.standing
     yield variants[row.case.framework_variant]
     yield versions[version_of(row)]
-    yield _short(1e6 * step.seconds)
+    yield _short(1e6 * step.seconds, OF_A_STEP)
     yield from _ends(step.seconds, step.low, step.high)
     for phase in ("forward", "backward", "inference"):
         known = phase in row.estimates and row.phase_status(phase) == "ok"
@@ -204,7 +206,7 @@ def _ends(middle: float, low: float | None, high: float | None) -> tuple[int, in
     return round(TOTAL * (1 - low / middle)), round(TOTAL * (high / middle - 1))
 
 
-def _short(value: float) -> float:
-    """Four significant digits."""
-    rounded = float(f"{value:.4g}")
+def _short(value: float, digits: int = 4) -> float:
+    """So many significant digits."""
+    rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded == int(rounded) else rounded

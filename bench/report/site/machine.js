@@ -7,8 +7,9 @@ const kind = list.dataset.kind;
 load(kind, "../").then((data) => {
   const entries = data.groups.map((_, group) => {
     const rows = rowsOf(data, group), best = rows.find((row) => row.best);
+    const level = rows.filter((row) => row.best === 1).length;
     const title = conditionsOf(data, group, true).join(" · ");
-    const first = best ? data.notes[group] ? `not decided: ${data.notes[group]}` : `${named(best)}${best.mark ? ` (${best.mark})` : ""}, ${seconds(best.step)}` : "";
+    const first = best ? data.notes[group] ? `not decided: ${data.notes[group]}` : `${named(best)}${best.mark ? ` (${best.mark})` : ""}, ${seconds(best.step)}${level > 1 ? `, level with ${level - 1} more` : ""}` : "";
     const said = first || (rows.length ? "not ranked" : "no time");
     const entry = element("details", { class: "group" }, element("summary", {}, title, " ", element("span", { class: "muted" }, said)));
     entry.addEventListener("toggle", () => {

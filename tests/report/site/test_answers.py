@@ -144,7 +144,7 @@ def test_a_choice_does_not_repeat_its_name(visit, tmp_path):
     assert seen.locator("#answer tbody tr").count() == 2
     assert "1 kind of machine." in seen.locator("footer").inner_text().replace(". Results", ".|")
     method = visit(tmp_path, "method.html").locator("main").inner_text()
-    assert "a forward, a backward and an update" in method and "it is not ranked, and has times" in method
+    assert "a forward, a backward and an update" in method and "they are timed and not ranked" in method
 
 
 def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):

@@ -129,6 +129,8 @@ def test_a_machine_has_every_comparison(visit, folder):
     (name, *_) = sorted(path.name for path in (folder / "machine").iterdir())
     seen = visit(folder, f"machine/{name}")
     everything = seen.locator("details.group:visible").count()
+    level = seen.locator("details.group > summary", has_text="neurons 31").all_inner_texts()
+    assert level and all("level with 1 more" in text for text in level), "who is level is not told as the fastest alone"
     assert everything >= 6
     seen.fill("#search", "bf16 769")
     assert seen.locator("details.group:visible").count() == 1

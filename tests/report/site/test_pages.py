@@ -9,8 +9,9 @@ import pytest
 from support.sites import loading, many_rows, of_version, source, three_by_three
 from support.synthetic import HOSTILE, blocks, record, unmeasured
 
+from snnbench import units
 from snnbench.kernels.spec import NEURONS
-from snnbench.report.site.data import TOTAL
+from snnbench.report.site.data import OF_A_STEP, TOTAL, _short
 from snnbench.report.site.frameworks import in_words
 from snnbench.report.site.pages import site_files
 from snnbench.report.site.source import confirmations, framework_of, slug
@@ -205,3 +206,14 @@ def test_a_name_of_a_file():
 def test_a_version_that_is_none_does_not_matter():
     records = of_version(blocks("mine", neurons=97), "nightly")
     assert "proved in nightly" in words(site_files([source(records)])["framework/mine.html"])
+
+
+@pytest.mark.parametrize("value", [6.38504e-3, 610.496e-6, 1.2345001])
+def test_a_time_reads_as_in_a_report(value):
+    """Rounded to four digits and then to three, 6.38504 ms would be 6.38 ms."""
+    assert units.seconds(_short(1e6 * value, OF_A_STEP) / 1e6) == units.seconds(value)
+
+
+def test_the_method_says_what_the_neurons_are(files):
+    assert all(f"<dt>{name}</dt>" in files["method.html"] for name in ("soft", "hard", "none"))
+    assert 'href="method.html"' in files["coverage.html"].partition("<main>")[2]
