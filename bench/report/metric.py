@@ -57,6 +57,11 @@ class Entry:
     def shows(self, phase: str) -> bool:
         return phase in self.timed
 
+    def weighs(self, phase: str) -> bool:
+        """Whether the memory of a phase is worth showing, timed or not."""
+        row = self.row
+        return row.proved and row.status not in REFUSED and bool(self.values[f"{phase}_peak_memory_bytes"])
+
     @property
     def network(self) -> bool:
         """Whether it has the sizes of a network, not of layers of one width."""

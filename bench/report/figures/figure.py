@@ -1,6 +1,6 @@
 """What every figure is made of: panels of points, and a figure that draws its panels alike."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -62,13 +62,16 @@ def panel_of(
     return Panel(table.title(where, before, behind), where, points, fields, names, list(notes))
 
 
-def by_phase(table: Table, without: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str], list[Entry]]]:
-    """Groups of comparable cases for each phase, of those that have a time; the phase is one of the conditions."""
+def by_phase(
+    table: Table, without: tuple[str, ...] = (), has: Callable[[Entry, str], bool] = Entry.shows
+) -> list[tuple[str, dict[str, str], list[Entry]]]:
+    """Groups of comparable cases for each phase, of those that have a time, or else what is asked; the phase is one of the
+    conditions."""
     return [
-        (phase, where | {"phase": phase}, timed)
+        (phase, where | {"phase": phase}, having)
         for where, group in table.groups(without)
         for phase in STEP_FIRST
-        if (timed := [entry for entry in group if entry.shows(phase)])
+        if (having := [entry for entry in group if has(entry, phase)])
     ]
 
 
@@ -82,9 +85,11 @@ def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
     return sorted(entries, key=place)
 
 
-def by_meaning(table: Table) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:
+def by_meaning(
+    table: Table, has: Callable[[Entry, str], bool] = Entry.shows
+) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:
     """The groups of `by_phase` with a known memory, split by the meaning of that number: only one quantity is compared."""
-    for phase, where, group in by_phase(table):
+    for phase, where, group in by_phase(table, has=has):
         weighed = [entry for entry in group if entry.values[f"{phase}_peak_memory_bytes"]]
         for meaning, same in grouped(weighed, lambda entry: entry.values["memory_meaning"] or "unknown").items():
             yield phase, where, meaning, same

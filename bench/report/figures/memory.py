@@ -13,7 +13,7 @@ KEY = "Filled: all that is in use at the worst moment. Hollow: beyond arguments 
 
 
 def memory(table: Table) -> Figure:
-    panels = [_panel(table, *group) for group in by_meaning(table)]
+    panels = [_panel(table, *group) for group in by_meaning(table, Entry.weighs)]
     return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.", key=KEY)
 
 

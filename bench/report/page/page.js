@@ -108,6 +108,7 @@ function save(name, href) {
 async function start() {
   Object.assign(data, await loaded("cases"));
   USUAL.baseline = state.baseline = data.baseline;
+  if (!data.timed.length) USUAL.view = state.view = "memory";
   form.elements.baseline.append(new Option("the fastest", ""), ...data.timed.map((name) => new Option(name, name)));
   const boxes = Object.keys(data.styles).map((name) => element("label", {}, element("input", { type: "checkbox", value: name }), " " + name));
   document.getElementById("variants").append(...boxes);

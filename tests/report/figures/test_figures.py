@@ -191,6 +191,13 @@ def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks(
     assert {len(panel.points) for panel in panels} == {70} and all("width 16" in str(panel.points) for panel in panels)
 
 
+def test_what_is_weighed_and_not_timed_is_in_the_figure_of_memory():
+    table = read_results([ROOT / "results" / "memory"]).table
+    (panel, *_) = figure(table, "memory").panels
+    assert len(panel.points) == 12 and panel.data(table)[0]["peak"] <= panel.data(table)[-1]["peak"]
+    assert not figure(table, "pareto").panels and not figure(table, "times").panels
+
+
 def test_a_clock_that_stands_is_one_number():
     assert _range([2596.13, 2596.2]) == "2,596" and _range([1400.4, 2900.0]) == "1,400 – 2,900"
 
