@@ -10,8 +10,11 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 SECONDS = "replace(format(datum.value, '.3~s'), regexp('([a-zµ]?)$'), ' $1s')"
 MEBIBYTES = (
     "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : "
-    "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
+    "datum.value >= 1000 ? format(datum.value, '.0f') + ' MiB' : "
+    "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : "
+    "datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
 )
+"""As units.size: of a thousand and more, which is less than the next unit, no digit is rounded away."""
 ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
 """Of the ticks of a logarithmic axis these get a line, and on a long axis a label: all digits together are a fence."""
 APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}

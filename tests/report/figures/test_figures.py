@@ -195,6 +195,8 @@ def test_what_is_weighed_and_not_timed_is_in_the_figure_of_memory():
     table = read_results([ROOT / "results" / "memory"]).table
     (panel, *_) = figure(table, "memory").panels
     assert len(panel.points) == 12 and panel.data(table)[0]["peak"] <= panel.data(table)[-1]["peak"]
+    svg = DRAWING[".svg"](paper_spec(figure(table, "memory"), panel, table)).decode()
+    assert ">1019 MiB<" in svg and ">1021 MiB<" in svg, "as in the table"
     assert not figure(table, "pareto").panels and not figure(table, "times").panels
 
 

@@ -20,6 +20,7 @@ LOOKS = [
     ("example", 390, ("dark",)),
     ("published", 390, ("light",)),
     ("training", 1400, ("light",)),
+    ("training", 390, ("dark",)),
 ]
 
 
