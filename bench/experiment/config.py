@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PARALLEL, PHASES, PRECISIONS, SPIKE_SHARE, USUAL_PHASES, Case, Native
+from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
 from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -17,17 +17,17 @@ from ..data.datasets import FRAMED
 from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, UNVERSIONED, ConfigError, nearest, shown, wanted
 from ..workloads import WORKLOADS
 from .data import Data, found
+from .measure import Flag, Measure
 from .network import Networks, NetworkTable, checked, with_own
 from .setting import Setting, about, apply, setting_of
 from .shipped import located
 from .slurm import Slurm
-from .values import NAMED_NEURONS, parse_duration, parse_neuron, parse_size
+from .values import NAMED_NEURONS, parse_neuron
 
 if TYPE_CHECKING:
     Workload = str
     Precision = str
     Input = str
-    Phase = str
     Loss = str
     OptimizerName = str
     Dataset = str
@@ -36,7 +36,6 @@ else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
     Input = Literal[INPUTS]
-    Phase = Literal[PHASES]
     Loss = Literal[PLAIN["loss"], *LOSSES]
     OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
     Dataset = Literal[tuple(FRAMED)]
@@ -45,13 +44,9 @@ else:  # a type checker cannot read a Literal that is computed
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
 Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
-Blocks = Annotated[int, Field(strict=True, gt=0, le=1000)]
 Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
 Behind = Annotated[str, Field(pattern=UNVERSIONED)]
 Ranks = Annotated[int, Field(strict=True, gt=0, le=1024)]
-Flag = Annotated[bool, Field(strict=True)]
-Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str)]
-Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
 Device = Annotated[str, Field(pattern=DEVICE)]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
@@ -98,52 +93,6 @@ class Grid(_Table):
     )
     parallel: list[Parallel] = Field(["data"], min_length=1, description="what ranks share: items of the batch, or time steps")
     ranks: list[Ranks] = Field([1], min_length=1, description="processes (of JAX: devices) that compute a case together")
-
-
-def _with_step(phases: list[str]) -> list[str]:
-    if "step" not in phases:
-        raise ValueError("must have 'step' among them: cases are ranked by it")
-    return phases
-
-
-class Measure(_Table):
-    """How a comparison group is measured: its cases are alive together and timed in slots, pass by pass, block after block."""
-
-    blocks: Annotated[Blocks, Field(description="sets of fresh processes that every case is timed in")] = 3
-    most_blocks: Annotated[Blocks, Field(description="up to so many, where the first ones differ too much to tell 5 %")] = 10
-    passes: Annotated[Blocks, Field(description="slots of each case in a block")] = 10
-    slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
-    phase_blocks: Annotated[Blocks | None, Field(description="of these, those that time other phases than the step; all")] = None
-    budget: Annotated[Duration, Field(description="timing of a case in a block; long calls end the passes then")] = 30.0
-    timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = 600.0
-    host_memory: Size = 16 * 2**30
-    threads: Annotated[int, Field(strict=True, ge=0, le=4096)] = 0
-    phases: Annotated[
-        list[Phase],
-        Field(min_length=1, description="what is weighed and timed; step is one of them"),
-        AfterValidator(_with_step),
-    ] = list(USUAL_PHASES)
-    leave_beyond: Annotated[
-        float | None,
-        Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
-        Field(description="a case shown to take so many times as long as the fastest is timed no more; default: none"),
-    ] = None
-    timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
-
-    @property
-    def sure_blocks(self) -> int:
-        """Blocks that every case has; where nothing is timed, one proves and weighs it."""
-        return self.blocks if self.timed else 1
-
-    @property
-    def may_have_further_blocks(self) -> bool:
-        return self.timed and self.most_blocks > self.blocks
-
-    @property
-    def seconds_of_slots(self) -> float:
-        """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every third one."""
-        slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed
-        return slots * (self.slot + 0.03)
 
 
 class Container(_Table):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..experiment.config import Measure
+from ..experiment.measure import Measure
 from ..experiment.order import estimate_seconds
 from ..records.identity import differences, done_key
 from ..records.record import Record

@@ -11,7 +11,7 @@ from ..data.shelf import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, launch
 from ..executors.surroundings import compiler_caches, worker_environment
-from ..experiment.config import Measure
+from ..experiment.measure import Measure
 from ..machine.job import memory_for_one_more
 from ..proof.free_run import is_whole
 from ..proof.problem import problem_id

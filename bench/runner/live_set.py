@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from ..executors.launch import Launched, Outcome
-from ..experiment.config import Measure
+from ..experiment.measure import Measure
 from ..machine.cores import usable_cores
 from ..machine.disturbance import Busy, disturbance
 from ..machine.energy import EnergyMeter

@@ -15,8 +15,9 @@ from ..environments.versions import controls_of
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from ..experiment.config import CONFIG, Experiment, Measure, check_reference, load_config
+from ..experiment.config import CONFIG, Experiment, check_reference, load_config
 from ..experiment.grid import expand, points, resolve_framework, select
+from ..experiment.measure import Measure
 from ..experiment.setting import Setting, about
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts

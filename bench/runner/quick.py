@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..experiment.config import Measure
+from ..experiment.measure import Measure
 from ..experiment.setting import Setting
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.synthetic import record
 
-from snnbench.experiment.config import Measure
+from snnbench.experiment.measure import Measure
 from snnbench.records.identity import differences, done_key
 
 MEASURE = Measure().model_dump()

@@ -7,7 +7,7 @@ from support.workers import OK, Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.executors.executor import CannotStart
 from snnbench.executors.launch import Outcome
-from snnbench.experiment.config import Measure
+from snnbench.experiment.measure import Measure
 from snnbench.runner import block as block_module
 from snnbench.runner.block import Block
 

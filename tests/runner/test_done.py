@@ -9,7 +9,7 @@ from support import synthetic
 from snnbench.environments.inventory import Home
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
-from snnbench.experiment.config import Measure
+from snnbench.experiment.measure import Measure
 from snnbench.records.store import ResultFolder
 from snnbench.runner.done import Done, reasons
 from snnbench.runner.planning import PlannedCase

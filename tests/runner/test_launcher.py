@@ -5,7 +5,7 @@ from support.workers import Planned
 
 from snnbench.data.shelf import Shelf
 from snnbench.executors.local import LocalExecutor
-from snnbench.experiment.config import Measure
+from snnbench.experiment.measure import Measure
 from snnbench.runner import launcher as module
 from snnbench.runner.launcher import Launcher
 

@@ -9,7 +9,7 @@ import pytest
 from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.adapters.base.case import PHASES
-from snnbench.experiment.config import Measure
+from snnbench.experiment.measure import Measure
 from snnbench.machine.energy import EnergyMeter
 from snnbench.measure.phases import draw_of
 from snnbench.runner.judge import Judge

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snnbench.cli import run_command
+from snnbench.environments.packages import OWN_OF_UV
 
 from .paths import FAULTY
 
@@ -64,7 +65,8 @@ class Snnbench:
         self.folder, self.notes = folder, folder / "notes"
         self.notes.mkdir()
         own = {"SNNBENCH_TEST_NOTES": str(self.notes), "SNNBENCH_ENVIRONMENTS": str(folder / "environments")}
-        self.environment = {**os.environ, **own}
+        ours = {name: value for name, value in os.environ.items() if name not in OWN_OF_UV}  # tests say where packages are from
+        self.environment = {**ours, **own}
 
     def config(self, framework, adapters=(), grid="", measure="", name="odd") -> Path:
         """A config of one odd case per framework; `adapters` are `file.py:Class` in tests/faults/faulty."""
