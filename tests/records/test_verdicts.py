@@ -93,6 +93,15 @@ def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
     assert [fault for fault in verdict.faults if fault.kind == "floor"] == []
 
 
+@pytest.mark.parametrize(("disturbed", "faults"), [(None, 1), ("preempted", 0)])
+def test_slots_that_calls_do_not_fill_because_somebody_else_had_the_core_are_no_fault(forged, tmp_path, disturbed, faults):
+    for slot in forged.timed("fused")["parts"]["forward"]["timing"]["slots"]:
+        slot |= {"elapsed": 30 * slot["elapsed"], "disturbed": disturbed}
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert len([fault for fault in verdict.faults if fault.kind == "unfilled"]) == faults
+
+
 def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):
     for record in forged.records:
         record["set"] = "mine"

@@ -26,8 +26,8 @@ PREPARED_BY = {"forward": (), "inference": (), "step": (), "backward": ("forward
 
 @dataclass(frozen=True)
 class Filling:
-    """Of each slot of one phase of a record: the number of `calls`, the seconds that are `left` to them, and the seconds `filled`
-    by them and by the phases that prepare them, each at its median."""
+    """Of each undisturbed slot of one phase of a record: the number of `calls`, the seconds that are `left` to them, and the
+    seconds `filled` by them and by the phases that prepare them, each at its median."""
 
     record: Record
     filled: np.ndarray
@@ -76,9 +76,9 @@ def _comparison(told: tuple[Record, str]) -> tuple[str, int, str, str]:
 
 
 def _filling(record: Record, phase: str) -> Filling | None:
-    """None where nothing was timed, or where nobody knows what passed or what prepared it."""
+    """None where nothing was timed undisturbed, or where nobody knows what passed or what prepared it."""
     timing = record.timing(phase)
-    slots = [slot for slot in timing.slots if slot.elapsed is not None] if timing else []
+    slots = [slot for slot in timing.slots if slot.elapsed is not None and not slot.disturbed] if timing else []
     before = [record.timing(name) for name in PREPARED_BY[phase]]
     if not slots or any(one is None or not len(one.slots) for one in before):
         return None
