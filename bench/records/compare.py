@@ -31,9 +31,9 @@ class Comparison:
     """`cases` are on both sides; `timed` of them have times on both. These are compared absolute, relative, paired, or beside
     their copies in another environment (`times`).
 
-    `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, `canary` that of a
-    task that is always the same; of variants in one set there is neither. `doubts` are sentences about the whole sets: mostly
-    why no time may be called changed.
+    `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, if any can be
+    compared, `canary` that of a task that is always the same; of variants in one set there is neither. `doubts` are sentences
+    about the whole sets: mostly why no time may be called changed.
     """
 
     cases: int
@@ -85,7 +85,8 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set")))
     comparison.only_base, comparison.only_new = _beyond(old_by_key, by_key), _beyond(by_key, old_by_key)
     comparison.versions = _versions(pairs)
-    comparison.shift, comparison.canary = common_shift(timed), canary_ratio(*sides) if same_machine else None
+    comparison.shift = common_shift(timed) if times else None
+    comparison.canary = canary_ratio(*sides) if same_machine else None
     if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
         comparison.doubts.append(f"most cases took {units.ratio(comparison.shift)} their time, the canary did not")
     return comparison
