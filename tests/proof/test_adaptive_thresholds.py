@@ -47,7 +47,7 @@ def test_those_of_frameworks_are_proved(name, spec):
 @pytest.mark.parametrize("name", ["torch", "fused", "jax", "sinabs"])
 def test_behind_convolutions_and_norms_too(name):
     sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
-    proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="spike-count", optimizer="adam")
+    proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="cross-entropy", optimizer="adam")
 
 
 @pytest.mark.frameworks
