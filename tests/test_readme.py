@@ -11,6 +11,7 @@ from support.first_table import first_text
 from support.history_table import history_text
 from support.memory_table import memory_text
 from support.paths import ROOT
+from support.scaling_table import scaling_text
 
 import snnbench
 from snnbench.adapters.registry import BUILT_IN
@@ -21,10 +22,17 @@ from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 
 README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
-BLOCK = re.compile(r"(<!-- (table|coverage|memory|first|claims|history): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 REPORT, KERNELS = ROOT / "docs" / "report.md", ROOT / "docs" / "kernels.md"
 EXAMPLE = ROOT / "results" / "example"
-TEXT = {"table": markdown_text, "coverage": matrix_text, "memory": memory_text, "first": first_text, "history": history_text}
+TEXT = {
+    "table": markdown_text,
+    "coverage": matrix_text,
+    "memory": memory_text,
+    "first": first_text,
+    "history": history_text,
+    "scaling": scaling_text,
+}
+BLOCK = re.compile(rf"(<!-- ({'|'.join(TEXT)}|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 MOST_LINES = 130
 """Of the README: what is longer is a page of docs/."""
 
