@@ -108,12 +108,14 @@ def _mean(values: Array, otherwise: float) -> float:
 
 
 def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, ratios: list[Comparison]) -> list[Standing]:
-    """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it."""
+    """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it. Nobody is surely
+    slower than the first whose ratio's interval holds 1: the two are of different families, and may disagree."""
     pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
     bounds = {case: bound for case, records in enumerate(cases) if (bound := max(one.beyond or 0.0 for one in records))}
     below = {order[0]: 1.0} | {case: shown.ratio[2] for case, shown in zip(order[1:], ratios, strict=True)}
     left = {(case, other) for case, bound in bounds.items() for other in below if other not in bounds and below[other] < bound}
-    known = {*surely_slower(pairs), *left}
+    undecided = {(case, order[0]) for case, shown in zip(order[1:], ratios, strict=True) if not shown.low > 0}
+    known = {*surely_slower(pairs)} - undecided | left
     ranks = rank_intervals(len(cases), sorted(known))
     stayed = [case for case in range(len(cases)) if case not in bounds]
     note = _note([cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)])

@@ -87,7 +87,8 @@ def test_every_layer_of_a_stack_fires(neuron):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("frameworks", [["torch", "fused:linear-split-recompute"], pytest.param(["jax"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("frameworks", [["torch", "fused:linear-split-recompute"], ["jax"]])
 def test_a_stack_goes_through_the_whole_bench(snnbench, frameworks):
     """Proved, weighed, timed, ranked: a group of its own, apart from one layer."""
     grid = 'layers = [1, 3]\nneurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'

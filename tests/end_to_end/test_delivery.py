@@ -49,7 +49,7 @@ def test_the_columns_of_deliveries_are_filled(run):
 CAMERAS = {"nmnist": {"samples": [28]}, "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2]}}
 
 
-@pytest.mark.parametrize("name", representatives(CAMERAS, [0]))
+@pytest.mark.parametrize("name", representatives(CAMERAS, []))
 def test_recordings_of_cameras_go_through_all_strategies(snnbench, name):
     config = configured(snnbench, STRATEGIES, dataset=[f"synthetic-{name}"], augment=[True], **CAMERAS[name])
     ended = snnbench.run(config)
@@ -71,6 +71,7 @@ def timed(record):
     return any(part.get("timing") for part in record["parts"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE["deliveries"])
 def test_a_wrong_strategy_is_named(wrong, name):
     record = wrong[name]
@@ -78,6 +79,7 @@ def test_a_wrong_strategy_is_named(wrong, name):
     assert not timed(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE["timed_deliveries"])
 def test_one_that_is_wrong_when_it_is_timed_is_named(wrong, name):
     record = wrong[name]
@@ -85,6 +87,7 @@ def test_one_that_is_wrong_when_it_is_timed_is_named(wrong, name):
     assert TABLE["timed_deliveries"][name] in record["reason"], record["reason"]
 
 
+@pytest.mark.slow
 def test_a_right_one_passes(wrong):
     assert wrong["Right"]["status"] == "ok" and timed(wrong["Right"])
 
@@ -96,7 +99,7 @@ def wrong_of_cameras(snnbench_module):
     return {record["case"]["framework"]: record for record in snnbench_module.run(config, out="cameras").records}
 
 
-@pytest.mark.parametrize("name", TABLE["camera_deliveries"])
+@pytest.mark.parametrize("name", representatives(TABLE["camera_deliveries"], [0]))
 def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, name):
     record = wrong_of_cameras[name]
     assert record["status"] == "check_failed" and TABLE["camera_deliveries"][name] in record["reason"], record["reason"]
@@ -133,7 +136,7 @@ def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
     assert not (snnbench.folder / "cache").exists()
 
 
-@pytest.mark.parametrize("name", ["shd", "nmnist"])
+@pytest.mark.parametrize("name", representatives(["shd", "nmnist"], [0]))
 def test_real_recordings_are_read_where_they_lie(snnbench, name):
     made = snnbench("data", "make", name, "--samples", "28", "--out", str(snnbench.folder / "real"))
     assert made.exit_code == 0, made.stderr

@@ -15,13 +15,14 @@ from support.waiting import until
 from snnbench.files import PREFIX
 
 CACHES = FAULTY / "caches.py"
+SIGNALS = representatives([signal.SIGINT, signal.SIGKILL], [1])
 
 
 def leftovers(folder):
     return [path for path in folder.rglob("*") if path.name.startswith((PREFIX, ".snnbench-")) or "unfinished" in path.name]
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", SIGNALS)
 @pytest.mark.parametrize(("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0]))
 def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, sent):
     config, out = configured(snnbench, [name], [f"{CACHES}:{of}"]), snnbench.folder / "out"
@@ -44,7 +45,7 @@ def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, se
     assert not leftovers(out)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", SIGNALS)
 def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
     config = configured(snnbench, ["frames:packed"], samples=[1500], dataset=["synthetic-nmnist"])
     process = snnbench.start("run", "--config", config, "--out", "out")
@@ -116,7 +117,7 @@ def real(snnbench):
     return snnbench.folder / "real" / "SHD" / "shd_train.h5"
 
 
-@pytest.mark.parametrize("words", representatives(DAMAGE, [0, 3]))
+@pytest.mark.parametrize("words", representatives(DAMAGE, [0]))
 def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
     DAMAGE[words](real)
     some = STRATEGIES if "units" in words else ["tonic:naive", "frames:packed"]
@@ -127,6 +128,7 @@ def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
         assert f"real/SHD/shd_train.h5: {words}" in row["reason"] and "\n" not in row["reason"], row["reason"]
 
 
+@pytest.mark.slow
 def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
     config = configured(snnbench, STRATEGIES, dataset=["shd"], samples=[29])
     ended = snnbench.run(config, "--set", "data.folder=real")
@@ -146,7 +148,7 @@ def test_no_worker_outlives_an_interrupted_build(snnbench):
     assert children and psutil.wait_procs(children, timeout=10)[1] == []
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", SIGNALS)
 def test_files_whose_making_ended_early_are_not_there(snnbench, sent):
     made = snnbench.folder / "made"
     process = snnbench.start("data", "make", "ssc", "--samples", "4000", "--out", made)

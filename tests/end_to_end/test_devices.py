@@ -19,6 +19,7 @@ def stages(record):
     return {stage["name"] for stage in record["proof"]["stages"]}
 
 
+@pytest.mark.slow
 def test_four_devices_share_the_time_steps(snnbench):
     record = snnbench.run(snnbench.config(["jax"], grid=GRID.format(4), measure=UNTIMED)).record("jax")
     assert {"small problem, fp32, against one rank", "small problem, fp32, time axis", "own size, fp32"} <= stages(record)

@@ -2,9 +2,10 @@
 
 import pytest
 from support.kills import merge, report, run, tried
+from support.slow import representatives
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", representatives(range(2), [0]))
 @pytest.mark.parametrize("kind", [report, merge, run])
 def test_a_command_that_is_killed_loses_nothing_and_comes_to_its_end_the_next_time(kind, number):
     tried(kind, number)

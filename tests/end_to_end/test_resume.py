@@ -7,6 +7,7 @@ import signal
 import psutil
 import pytest
 from support.paths import FAULTY
+from support.slow import representatives
 from support.waiting import until
 
 from snnbench.files import PREFIX
@@ -110,7 +111,7 @@ def test_killed_in_the_middle_of_a_case(snnbench, held):
     assert not leftovers(ended.folder)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", representatives([signal.SIGINT, signal.SIGTERM], [0]))
 def test_interrupted_a_run_reports_what_it_has(snnbench, held, sent):
     config = snnbench.config(["held"], ADAPTERS, SIZES)
     held(41, 97)

@@ -4,6 +4,7 @@ import ctypes
 from itertools import pairwise
 
 import pytest
+from support.slow import representatives
 
 from snnbench.measure import memory
 from snnbench.measure.memory import Kept, freed_memory_returned
@@ -75,7 +76,7 @@ def test_a_program_that_keeps_something_of_every_call_is_shown_to_grow(weighed):
     assert all(later - earlier > 1.95 * MIB for earlier, later in pairwise(kept))
 
 
-@pytest.mark.parametrize(("neurons", "most"), [(256, 1.5), (1024, 1.25)])
+@pytest.mark.parametrize(("neurons", "most"), representatives([(256, 1.5), (1024, 1.25)], [0]))
 def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
     """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16 or 64 KiB and their pages. In a
     heap with gaps more than twice as much is resident."""
@@ -170,6 +171,7 @@ def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
 def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbench):
     """Only the potentials are kept for backward, and they are as large as the spikes; a step keeps them too."""
     size = 500 * 16 * 1024 * 4

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
+from support.slow import one_of_each
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
@@ -29,12 +30,14 @@ FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["adaptation"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
 POTENTIALS = {"workload": "mnist-mlp", "loss": "membrane", "image": 9, "classes": 7, "layers": None, "bias": None}
 
-PROVED = [
-    *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
-    *((name, spec) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise") for spec in (SOFT, HARD, NONE)),
-    ("norse:lsnn", ATTACHED),
-    ("spyx:alif", UNDECAYED),
-]
+PROVED = one_of_each(
+    [
+        *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
+        *((name, spec) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise") for spec in (SOFT, HARD, NONE)),
+        ("norse:lsnn", ATTACHED),
+        ("spyx:alif", UNDECAYED),
+    ]
+)
 
 
 @pytest.mark.frameworks

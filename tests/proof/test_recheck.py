@@ -9,6 +9,7 @@ from support.expected import adapter_of
 from support.networks import network_of
 from support.paths import WRONG
 from support.proofs import loaded, problem_of, wait_for_writers
+from support.slow import representatives
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import NATIVE, PHASES, Case
@@ -77,7 +78,7 @@ def test_of_native_neurons_too(fault):
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_native_neurons_pass(precision, layers, phase):
     case = Case("snntorch", neuron=NATIVE, precision=precision, layers=layers, **ODD)
     assert rechecked(adapter_of("snntorch"), case, phase, calls=2) == ""
@@ -91,7 +92,7 @@ def test_right_calls_in_disguise_pass_when_they_are_timed(right):
 
 
 @pytest.mark.parametrize("framework", ["norse", "rockpool-jax", "snntorch", "sinabs", "spikingjelly", "spyx"])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
     case, adapter = Case(framework, precision=precision, layers=2, **ODD), adapter_of(framework)
     if not adapter.refuses(case, network_of(case)):
@@ -99,7 +100,7 @@ def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
 
 
 @pytest.mark.parametrize("framework", ["torch", "jax"])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, precision):
     """A norm's weight is near 1 and its gradient small: the last bit of the weight is more than the limit of the gradient."""
     case, adapter = Case(framework, workload="contract", precision=precision, time_steps=5, batch=3), adapter_of(framework)
@@ -107,7 +108,7 @@ def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, p
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("neuron", ["soft", "hard-straight"])
+@pytest.mark.parametrize("neuron", representatives(["soft", "hard-straight"], [0]))
 @pytest.mark.parametrize("framework", ["torch", "jax", "fused"])
 def test_right_calls_pass(framework, neuron, phase):
     for more in ({}, {"bias": False, "input_grad": False}, {"precision": "bf16"}, {"layers": 3}, {"workload": "lif"}):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
+from support.slow import one_of_each
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
@@ -21,21 +22,23 @@ ATTACHED = NeuronSpec("hard", decay=0.5, current_decay=0.75)
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["synapses"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
 
-PROVED = [
-    *(
-        (name, spec)
-        for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference", "snntorch")
-        for spec in (SOFT, HARD)
-    ),
-    *((name, spec) for name in ("spikingjelly", "spikingjelly:stepwise") for spec in (SOFT, HARD)),
-    *((name, SOFT) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise", "spyx:cuba-lif")),
-    *((name, ATTACHED) for name in ("torch", "jax", "fused", "norse:lif", "spikingjelly")),
-    *(
-        (name, NeuronSpec("soft", current_decay=0.8))
-        for name in ("torch", "jax", "fused", "snntorch", "spikingjelly", "spyx:cuba-lif")
-    ),
-    *((name, HARD) for name in ("sinabs",)),
-]
+PROVED = one_of_each(
+    [
+        *(
+            (name, spec)
+            for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference", "snntorch")
+            for spec in (SOFT, HARD)
+        ),
+        *((name, spec) for name in ("spikingjelly", "spikingjelly:stepwise") for spec in (SOFT, HARD)),
+        *((name, SOFT) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise", "spyx:cuba-lif")),
+        *((name, ATTACHED) for name in ("torch", "jax", "fused", "norse:lif", "spikingjelly")),
+        *(
+            (name, NeuronSpec("soft", current_decay=0.8))
+            for name in ("torch", "jax", "fused", "snntorch", "spikingjelly", "spyx:cuba-lif")
+        ),
+        *((name, HARD) for name in ("sinabs",)),
+    ]
+)
 
 
 @pytest.mark.frameworks

@@ -7,6 +7,7 @@ import pytest
 import torch
 from support.paths import WRONG
 from support.proofs import proof_of
+from support.slow import one_of_each
 
 from snnbench.adapters import registry
 from snnbench.adapters.base.case import Case
@@ -44,7 +45,7 @@ def proof_of_wrong(reference, neuron, **changes):
     return proof_of(adapter, case_of(adapter.name, neuron, **changes))
 
 
-@pytest.mark.parametrize(("fault", "neuron"), PLANTED, ids=lambda value: value)
+@pytest.mark.parametrize(("fault", "neuron"), one_of_each(PLANTED), ids=lambda value: value)
 def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
     proof = proof_of_wrong(fault, neuron)
     assert not proof.passed

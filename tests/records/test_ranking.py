@@ -3,11 +3,12 @@
 import csv
 
 import pytest
-from support.paths import GOLDEN
+from support.paths import GOLDEN, ROOT
 from support.synthetic import blocks, disturbed, record
 
 from snnbench.records.ranking import contrasts_with_the_best
 from snnbench.records.rows import Row, rows_of
+from snnbench.records.store import ResultFolder
 
 NOISE = 0.005
 
@@ -46,6 +47,14 @@ def test_a_ratio_lies_in_its_interval_and_the_fastest_has_none():
     for name, ratio in (("torch", 1.4), ("norse", 1.405), ("snntorch", 2.0)):
         one = found[name]
         assert one.low < one.ratio < one.high and one.ratio == pytest.approx(ratio, rel=0.02) and one.p < 0.05
+
+
+@pytest.mark.parametrize("name", ["networks", "training"])
+def test_nobody_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name):
+    """Ratios of all tables are one family and ranks of one table another, so that variances are drawn to other ones."""
+    rows = rows_of(ResultFolder(ROOT / "results" / name).read_records()[0])
+    behind = [row.standing for row in rows if row.standing and row.standing.best > 1 and row.standing.low is not None]
+    assert len(behind) > 5 and [one for one in behind if one.low <= 1] == []
 
 
 def test_a_time_lies_in_its_interval_and_holds_what_slowed_all():

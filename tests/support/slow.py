@@ -1,6 +1,6 @@
 """Full matrices of cases, of which `make test` runs representatives and `make test-all` everything."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -12,3 +12,11 @@ def representatives(cases: Iterable, quick: Iterable[int]) -> list:
         case if index in quick else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
         for index, case in enumerate(cases)
     ]
+
+
+def one_of_each(cases: Sequence[tuple]) -> list:
+    """The cases for `parametrize`, of which one is quick for each first value: in turns the first, the second, … that it has."""
+    places: dict = {}
+    for index, (first, *_) in enumerate(cases):
+        places.setdefault(first, []).append(index)
+    return representatives(cases, [own[turn % len(own)] for turn, own in enumerate(places.values())])

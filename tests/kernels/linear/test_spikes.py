@@ -78,7 +78,7 @@ def test_short_spikes_and_float32_weights(given_type):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("recompute", representatives([False, True], [1]))
 def test_short_weights(dtype, recompute):
     """Sums are float32 and rounded once, as the library's; gradients are rounded to the type."""
     problem = Problem(dtype=dtype, counts=2)
