@@ -23,14 +23,15 @@ def levels(cases: Cases, phase: str) -> Array:
     return _levels(_blocks(cases, phase), len(cases))
 
 
-def contrasts(cases: Cases, phase: str) -> Array:
+def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
     """Log ratios (cases, cases, blocks) of the first case's seconds over the second's.
 
     Where both were alive together it is the median over the passes that they share. Of two that share none, because the
     group was too big for the memory, it is the sum of their contrasts with a third that shares passes with both. Else it is the
-    difference of their medians in a block. Cases of different sets have no block in common: NaN.
+    difference of their medians in a block. Cases of different sets have no block in common: NaN. Slots that were `disturbed`
+    count only if that is set.
     """
-    blocks = _blocks(cases, phase)
+    blocks = _blocks(cases, phase, disturbed)
     own = _levels(blocks, len(cases))
     found = own[:, None] - own[None, :]
     for at, timed in enumerate(blocks.values()):
@@ -41,30 +42,39 @@ def contrasts(cases: Cases, phase: str) -> Array:
     return found
 
 
+def rough_ratios(cases: Cases, phase: str) -> Array:
+    """Mean log ratios (cases, cases) of all slots, for those of whom too few were clean: pass by pass, so that what slowed both
+    cancels out as far as it can. NaN where no block has both."""
+    found = contrasts(cases, phase, disturbed=True)
+    known = np.isfinite(found)
+    counted = known.sum(axis=-1)
+    return np.where(counted > 0, np.where(known, found, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan)
+
+
 @dataclass(frozen=True)
 class _Slots:
-    """Log seconds of a phase by pass, NaN where disturbed."""
+    """Log seconds of a phase by pass, NaN where a slot does not count."""
 
     live_set: str | None
     logs: dict[int, float]
 
 
-def _blocks(cases: Cases, phase: str) -> dict[Block, dict[int, _Slots]]:
+def _blocks(cases: Cases, phase: str, disturbed: bool = False) -> dict[Block, dict[int, _Slots]]:
     """What was timed of the phase, by block and by the number of the case."""
     blocks: dict[Block, dict[int, _Slots]] = {}
     for index, records in enumerate(cases):
         for record in records:
             if timing := record.timing(phase):
-                blocks.setdefault((record.set, record.block), {})[index] = _Slots(record.live_set, _logs(timing))
+                blocks.setdefault((record.set, record.block), {})[index] = _Slots(record.live_set, _logs(timing, disturbed))
     return blocks
 
 
-def _logs(timing: Timing) -> dict[int, float]:
+def _logs(timing: Timing, all_count: bool) -> dict[int, float]:
     """Where a slot was repeated in its pass, the undisturbed one counts."""
     logs: dict[int, float] = {}
     for number, wall, disturbed in zip(*map(timing.column, ("in_pass", "wall", "disturbed")), strict=True):
         if number not in logs or not disturbed:
-            logs[number] = math.nan if disturbed else math.log(wall)
+            logs[number] = math.nan if disturbed and not all_count else math.log(wall)
     return logs
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from snnbench.adapters.base.result import Array
 
 from .contrasts import Comparison, compared, medians, rank_intervals, surely_slower
-from .pairing import Cases, contrasts, levels
+from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
 
@@ -69,11 +69,12 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
     """The standing of each case of each comparison group, by contrasts of the step; `seconds` are their step times. Ratios of all
     groups to their fastest are one family, and so are all pairs of one group for its ranks."""
     tables = [contrasts(cases, "step") for cases in groups]
-    orders = [_order(table, np.log(times)) for table, times in zip(tables, seconds, strict=True)]
+    means = [_means(cases, table, np.log(times)) for cases, table, times in zip(groups, tables, seconds, strict=True)]
+    orders = [_order(mean, np.log(times)) for mean, times in zip(means, seconds, strict=True)]
     ratios = iter(compared([table[case, order[0]] for table, order in zip(tables, orders, strict=True) for case in order[1:]]))
     return [
-        _standings(cases, table, order, np.array(times), [next(ratios) for _ in order[1:]])
-        for cases, table, order, times in zip(groups, tables, orders, seconds, strict=True)
+        _standings(cases, table, order, mean, [next(ratios) for _ in order[1:]])
+        for cases, table, order, mean in zip(groups, tables, orders, means, strict=True)
     ]
 
 
@@ -87,27 +88,34 @@ def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
     if len(cases) < 2:
         return []
     table = contrasts(cases, "step")
-    best, *others = _order(table, medians(levels(cases, "step")))
+    logs = medians(levels(cases, "step"))
+    best, *others = _order(_means(cases, table, logs), logs)
     return [table[case, best] for case in others]
 
 
-def _order(table: Array, logs: Array) -> list[int]:
-    """The cases by their mean contrast with the fastest, which comes first; by their own `logs` where there is no contrast."""
+def _means(cases: Cases, table: Array, logs: Array) -> Array:
+    """Mean log ratios (cases, cases): of the contrasts in `table`; of disturbed slots too where no block has one, and of their
+    own `logs` where no block has both."""
+    known = np.isfinite(table)
+    counted = known.sum(axis=-1)
+    found = np.where(known, table, 0.0).sum(axis=-1) / np.maximum(counted, 1)
+    if (counted == 0).any():
+        rough = rough_ratios(cases, "step")
+        found = np.where(counted > 0, found, np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]))
+    return found
+
+
+def _order(means: Array, logs: Array) -> list[int]:
+    """The cases by their mean log ratio to the fastest, which comes first; `logs` say with which the search begins."""
     first = int(np.argmin(logs))
-    for _ in range(3):  # by contrasts with the first another one may be faster
-        means = np.array([_mean(table[case, first], logs[case] - logs[first]) for case in range(len(table))])
-        if means[first] <= means.min():
+    for _ in range(3):  # by ratios to the first another one may be faster
+        if means[first, first] <= means[:, first].min():
             break
-        first = int(np.argmin(means))
-    return sorted(range(len(table)), key=lambda case: (case != first, means[case]))
+        first = int(np.argmin(means[:, first]))
+    return sorted(range(len(means)), key=lambda case: (case != first, means[case, first]))
 
 
-def _mean(values: Array, otherwise: float) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float(otherwise)
-
-
-def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, ratios: list[Comparison]) -> list[Standing]:
+def _standings(cases: Cases, table: Array, order: list[int], means: Array, ratios: list[Comparison]) -> list[Standing]:
     """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it. Nobody is surely
     slower than the first whose ratio's interval holds 1: the two are of different families, and may disagree."""
     pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
@@ -124,7 +132,7 @@ def _standings(cases: Cases, table: Array, order: list[int], seconds: Array, rat
         ratio, low, high, p = 1.0, None, None, None
         if place > 1:
             shown = ratios[place - 2]
-            ratio = float(np.exp(shown.estimate)) if np.isfinite(shown.estimate) else float(seconds[case] / seconds[order[0]])
+            ratio = float(np.exp(means[case, order[0]]))
             if np.isfinite(shown.high):
                 (_, low, high), p = shown.ratio, shown.p
             elif case in bounds and order[0] not in bounds:

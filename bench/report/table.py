@@ -11,7 +11,7 @@ import numpy as np
 from snnbench.adapters.base.result import Array
 
 from ..records.contrasts import Comparison, compared
-from ..records.pairing import contrasts, levels
+from ..records.pairing import contrasts, levels, rough_ratios
 from ..records.rows import Row, grouped
 from .coverage import Conditions
 from .metric import Entry, Metric
@@ -79,11 +79,14 @@ class Table:
         return [(dict(parts), group) for parts, group in groups.items()]
 
     def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
-        """The times of `others` over that of `base`, as one family. Where no block has both, the ratio has no interval."""
+        """The times of `others` over that of `base`, as one family. Where too few slots were clean, or no block has both,
+        the ratio has no interval."""
         found = []
         for other, shown in zip(others, self._family(phase, base, others), strict=True):
             if np.isnan(shown.estimate):
-                ratio = float(np.log(other.values[f"{phase}_s"] / base.values[f"{phase}_s"]))
+                ratio = float(rough_ratios([other.row.records, base.row.records], phase)[0, 1])
+                if np.isnan(ratio):
+                    ratio = float(np.log(other.values[f"{phase}_s"] / base.values[f"{phase}_s"]))
                 shown = Comparison(ratio, -np.inf, np.inf, 1.0, np.nan)
             found.append(shown)
         return found

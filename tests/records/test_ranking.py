@@ -4,7 +4,7 @@ import csv
 
 import pytest
 from support.paths import GOLDEN, ROOT
-from support.synthetic import blocks, disturbed, record
+from support.synthetic import blocks, disturbed, record, table_of
 
 from snnbench.records.ranking import contrasts_with_the_best
 from snnbench.records.rows import Row, rows_of
@@ -88,6 +88,23 @@ def test_slots_that_were_all_disturbed_give_a_time_and_no_rank():
     found = rows_of(disturbed(group(), every=1))
     assert {row.standing.note for row in found} == {"too many disturbed slots: not ranked finely"}
     assert all(row.estimates["step"].low is None and row.disturbed_share == 1 for row in found)
+
+
+def test_where_too_few_slots_were_clean_order_and_ratio_are_of_all_slots_pass_by_pass():
+    """Of jax only the first block is clean, which was calm for all: its time is of that block, torch's of all three."""
+    made = []
+    for number, slow in enumerate((1.0, 4.0, 6.0)):
+        for name, step in (("jax", 0.003), ("torch", 0.002)):
+            made.append(record(name, block=number, step=step * slow))
+            for slot in made[-1].timing("step").slots if (name, number) != ("jax", 0) else ():
+                slot.disturbed = "preempted"
+    rows = {row.case.framework: row for row in rows_of(made)}
+    assert rows["jax"].estimates["step"].seconds < rows["torch"].estimates["step"].seconds
+    assert {name: row.standing.place for name, row in rows.items()} == {"torch": 1, "jax": 2}
+    assert rows["jax"].standing.ratio == pytest.approx(1.5) and rows["jax"].standing.tied
+    table = table_of(made)
+    jax, torch = (next(one for one in table.entries if one.variant == name) for name in ("jax", "torch"))
+    assert table.compared("step", torch, [jax])[0].ratio[0] == pytest.approx(1.5)
 
 
 def test_disturbed_slots_change_no_time():
