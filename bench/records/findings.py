@@ -32,11 +32,14 @@ def findings(old: Row, now: Row) -> list[Finding]:
 
 
 def _endings(old: Row, now: Row) -> Iterator[Finding]:
+    """Of a row without the record of its first block, which holds the proof, nothing is known but its status."""
     name = full_name(old.case)
     if old.status != now.status:
         worse = STATUSES.index(now.status) > STATUSES.index(old.status)
         ending = now.status + (f": {now.reason}" if now.reason else "")
         yield Finding(name, "status", old.status, ending, "worse" if worse else "better")
+    elif old.first.block or now.first.block:
+        return
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
         yield Finding(name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")

@@ -65,10 +65,15 @@ def more_blocks(comparison: Comparison) -> int:
 
 
 def command(comparison: Comparison) -> str:
-    """What measures the further blocks: a run goes on where an earlier one with the same settings ended."""
-    blocks = min(comparison.base.blocks[1], comparison.new.blocks[1]) + more_blocks(comparison)
+    """What measures the further blocks, of phases that not every block has too: a run goes on where an earlier one with the same
+    settings ended."""
+    there = min(comparison.base.blocks[1], comparison.new.blocks[1])
+    undecided = [(one, one.more_blocks) for one in comparison.of("ambiguous", "unsure") if one.more_blocks]
+    blocks = max([there, *(one.blocks + more for one, more in undecided)])
+    lacks = any(one.phase != "step" and one.blocks < there for one, _ in undecided)
     beside = " --beside ENVIRONMENT" if comparison.times == "beside" else ""
-    return f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}"
+    phases = f" --set measure.phase_blocks={blocks}" if lacks else ""
+    return f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}{phases}"
 
 
 def markdown_text(comparison: Comparison) -> str:

@@ -205,6 +205,13 @@ def test_a_case_of_one_side_only_is_neither_better_nor_worse():
     assert (len(more.only_new), more.worse, more.undecided) == (1, False, False)
 
 
+def test_who_lacks_the_block_with_the_proof_has_become_neither_better_nor_worse():
+    lost = [one for one in records() if (one.case["framework"], one.block) != ("jax", 0)]
+    for comparison in (compared(before(), lost), compared(lost, before())):
+        assert findings(comparison) == set() and not comparison.worse
+        assert {one.case.split()[0] for one in comparison.changes} == {"torch", "norse", "spyx"}
+
+
 def test_a_status_and_a_proof():
     base = [*records(without=("spyx",)), unmeasured("spyx", "timeout", neurons=97)]
     new = [

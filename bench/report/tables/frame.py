@@ -22,10 +22,10 @@ CATEGORIES = (
 )
 OTHERS = {
     "category": CATEGORIES,
-    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "proved", "ranked"),
+    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "pinned", "augment", "proved", "ranked"),
     "Int64": ("neuron_max_spikes", "graph_breaks", "recompiles", "threads", "slots", "schema", "learning_steps"),
     "float64": (
-        *("p_holm", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
+        *("p_holm", "best_ranks", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
         *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
     ),
 }

@@ -24,6 +24,7 @@ WRITTEN = {
     "”": "''",
     "’": "'",
     "…": r"\ldots{}",
+    **{character: f"$^{digit}$" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }
 """How LaTeX spells what it would read otherwise, or does not know."""
 LEFT_OUT = (REMARKS, "status")
