@@ -98,7 +98,7 @@ def _means(cases: Cases, table: Array, logs: Array) -> Array:
     own `logs` where no block has both."""
     known = np.isfinite(table)
     counted = known.sum(axis=-1)
-    found = np.where(known, table, 0.0).sum(axis=-1) / np.maximum(counted, 1)
+    found: Array = np.where(known, table, 0.0).sum(axis=-1) / np.maximum(counted, 1)
     if (counted == 0).any():
         rough = rough_ratios(cases, "step")
         found = np.where(counted > 0, found, np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]))

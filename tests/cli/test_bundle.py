@@ -55,7 +55,8 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
     lines = [line for line in ended.stdout.splitlines() if "✗" in line]
     assert [line.split()[1] for line in lines] == ["form:", "verdict:", "time:"]
     assert "\x1b" not in ended.stdout
-    assert "natives.bundle.jsonl: 30 records, no fault" in ended.stdout
+    count = len(list((ROOT / "results" / "natives" / "records").iterdir()))
+    assert f"natives.bundle.jsonl: {count} records, no fault" in ended.stdout
     faults = json.loads(snnbench_module("verify", path, "--json").stdout)["bundles"][0]["faults"]
     assert [fault["kind"] for fault in faults] == ["form", "verdict", "time"]
 

@@ -155,6 +155,11 @@ def a_peak_below_what_was_used(forged):
     forged.timed("norse")["memory"]["step"]["peak_bytes"] = 1
 
 
+@forgery("memory", "input and output alone take")
+def a_framework_that_takes_no_memory(forged):
+    forged.timed("norse")["memory"]["step"] |= {"peak_bytes": 1000, "extra_bytes": 1000}
+
+
 @forgery("moment", "in the future")
 def measured_next_year(forged):
     forged.records[0]["started_at"] = "2028-01-01T00:00:00+00:00"

@@ -26,7 +26,7 @@ KINDS = {
     "unfilled": "calls fill so little of their slots, by the harness's clock, that they took longer than is told",
     "overlap": "two slots were timed at once, or one before the one that came before it",
     "floor": "a time is below the hardware's least and was not refused, or that least was lowered or left out",
-    "memory": "a call used more memory beyond its arguments than at its peak",
+    "memory": "a call used more memory beyond its arguments than at its peak, or less than these take",
     "moment": "a record began in the future, or its block before the block in front of it",
     "blocks": "a case that was to be timed in several blocks has not all of them, or left without being shown to be slow",
     "missing": "a case of the plan, or else of the experiment's grid, has no record, and others of its comparison have one",

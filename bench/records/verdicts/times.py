@@ -55,10 +55,22 @@ def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
         yield Fault(
             "elapsed", where, f"its calls took {total:.3g} s at least, and its process lived for {record.duration_s:.3g} s"
         )
+    yield from _memory(record, where)
+
+
+def _memory(record: Record, where: str) -> Iterator[Fault]:
+    """Beyond `extra_bytes` a peak holds input and output, of elements that take a byte at least."""
+    case = record.typed_case
+    border = 2 * case.time_steps * case.batch * (case.neurons or 0) // (case.ranks or 1)
     for phase, weighed in record.memory.items():
         peak, extra = weighed.get("peak_bytes"), weighed.get("extra_bytes")
-        if peak is not None and extra is not None and extra > peak:
+        if peak is None or extra is None:
+            continue
+        if extra > peak:
             yield Fault("memory", f"{where}, {phase}", f"extra_bytes = {extra}: is more than peak_bytes = {peak}")
+        elif phase != "optimizer" and peak - extra < border:
+            told = f"peak_bytes = {peak} beside extra_bytes = {extra}"
+            yield Fault("memory", f"{where}, {phase}", f"{told}: input and output alone take {border} at least")
 
 
 def _slot(slot: Slot, where: str) -> Iterator[Fault]:

@@ -42,8 +42,9 @@ def _of(groups: list[Group], when: str, before: str) -> list[str]:
     decided = [group for group in groups if _decided(group)]
     sentences = [f"{before}{_counted(groups, decided, f'fastest {when}')}.{_margins(decided)}"]
     if not decided and (level := Counter(_name(entry.row) for group in groups for entry in group if is_level(entry.row))):
-        named = ", ".join(f"{name} in {number}" for name, number in level.most_common(MOST_NAMES))
-        sentences.append(f"{before}Not shown to be slower than the first: {named}.")
+        named = [f"{name} in {number}" for name, number in level.most_common(MOST_NAMES)]
+        named += [f"{len(level) - MOST_NAMES} more"] if len(level) > MOST_NAMES else []
+        sentences.append(f"{before}Not shown to be slower than the first: {', '.join(named)}.")
     others = [rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])]
     if others and any(_ours(group[0].row) for group in decided):
         clear = [group for group in others if _beats_all(group)]

@@ -87,7 +87,7 @@ function facts(rows, source) {
   if (!ranked.length) return [];
   const [best] = ranked, lean = Math.min(...ranked.map((row) => row.memory).filter(Boolean)), leanest = ranked.find((row) => row.memory === lean);
   const memory = [size(best.memory) || "not weighed", leanest && leanest !== best ? `; the least is ${size(lean)}, of ${named(leanest)}` : best.memory ? ", the least of all" : ""];
-  const sure = [best.interval ? `95 % interval ${between(best.interval, seconds)}` : "no interval: one block",
+  const sure = [best.interval ? `95 % interval ${between(best.interval, seconds)}` : `no interval: ${best.blocks > 1 ? "too few clean slots" : "one block"}`,
     `${best.blocks} block${best.blocks > 1 ? "s" : ""} of fresh processes`, best.others ? `confirmed by ${best.others} other${best.others > 1 ? "s" : ""}` : "1 submitter", ...best.remarks];
   const others = ranked.filter((row) => !row.mark);
   const found = [["memory", memory.join("")], ["how sure", sure.join(" · ")]];

@@ -44,6 +44,9 @@ def test_a_tie_is_no_victory():
     first, level = answer(table_of(both))
     assert first == "Not decided who is fastest at a step in any of 2 conditions."
     assert level == "Not shown to be slower than the first: jax in 2, torch in 2."
+    six = dict.fromkeys(("jax", "torch", "norse", "spyx", "sinabs", "snntorch"), 0.002)
+    _, level = answer(table_of([one for n in (97, 193) for one in measured(six, neurons=n)]))
+    assert level.count(" in 2") == 4 and level.endswith(", 2 more.")
 
 
 def test_one_block_decides_nothing_however_far_the_medians_are_apart():
