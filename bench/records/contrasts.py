@@ -32,6 +32,13 @@ def medians(values: Array) -> Array:
     return np.where(count[..., 0] > 0, (middle[0] + middle[1]) / 2, np.nan)
 
 
+def means(values: Array) -> Array:
+    """Along the last axis, of the values that are not NaN; NaN where there are none."""
+    known = np.isfinite(values)
+    counted = known.sum(axis=-1)
+    return np.where(counted > 0, np.where(known, values, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan)
+
+
 def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> Array:
     """Log ratios of slots (…, passes), as NumPy broadcasts them: the median over the passes in which neither was disturbed.
 

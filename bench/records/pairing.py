@@ -9,7 +9,7 @@ import numpy as np
 
 from snnbench.adapters.base.result import Array
 
-from .contrasts import block_contrasts
+from .contrasts import block_contrasts, means
 from .record import Record, Timing
 
 Block = tuple[str, int]
@@ -45,10 +45,7 @@ def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
 def rough_ratios(cases: Cases, phase: str) -> Array:
     """Mean log ratios (cases, cases) of all slots, for those of whom too few were clean: pass by pass, so that what slowed both
     cancels out as far as it can. NaN where no block has both."""
-    found = contrasts(cases, phase, disturbed=True)
-    known = np.isfinite(found)
-    counted = known.sum(axis=-1)
-    return np.where(counted > 0, np.where(known, found, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan)
+    return means(contrasts(cases, phase, disturbed=True))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from snnbench.adapters.base.result import Array
 
-from .contrasts import Comparison, compared, medians, rank_intervals, surely_slower
+from .contrasts import Comparison, compared, means, medians, rank_intervals, surely_slower
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
@@ -69,12 +69,12 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
     """The standing of each case of each comparison group, by contrasts of the step; `seconds` are their step times. Ratios of all
     groups to their fastest are one family, and so are all pairs of one group for its ranks."""
     tables = [contrasts(cases, "step") for cases in groups]
-    means = [_means(cases, table, np.log(times)) for cases, table, times in zip(groups, tables, seconds, strict=True)]
-    orders = [_order(mean, np.log(times)) for mean, times in zip(means, seconds, strict=True)]
+    log_ratios = [_log_ratios(cases, table, np.log(times)) for cases, table, times in zip(groups, tables, seconds, strict=True)]
+    orders = [_order(own, np.log(times)) for own, times in zip(log_ratios, seconds, strict=True)]
     ratios = iter(compared([table[case, order[0]] for table, order in zip(tables, orders, strict=True) for case in order[1:]]))
     return [
-        _standings(cases, table, order, mean, [next(ratios) for _ in order[1:]])
-        for cases, table, order, mean in zip(groups, tables, orders, means, strict=True)
+        _standings(cases, table, order, own, [next(ratios) for _ in order[1:]])
+        for cases, table, order, own in zip(groups, tables, orders, log_ratios, strict=True)
     ]
 
 
@@ -89,33 +89,31 @@ def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
         return []
     table = contrasts(cases, "step")
     logs = medians(levels(cases, "step"))
-    best, *others = _order(_means(cases, table, logs), logs)
+    best, *others = _order(_log_ratios(cases, table, logs), logs)
     return [table[case, best] for case in others]
 
 
-def _means(cases: Cases, table: Array, logs: Array) -> Array:
+def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
     """Mean log ratios (cases, cases): of the contrasts in `table`; of disturbed slots too where no block has one, and of their
     own `logs` where no block has both."""
-    known = np.isfinite(table)
-    counted = known.sum(axis=-1)
-    found: Array = np.where(known, table, 0.0).sum(axis=-1) / np.maximum(counted, 1)
-    if (counted == 0).any():
+    found = means(table)
+    if np.isnan(found).any():
         rough = rough_ratios(cases, "step")
-        found = np.where(counted > 0, found, np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]))
+        found = np.where(np.isfinite(found), found, np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]))
     return found
 
 
-def _order(means: Array, logs: Array) -> list[int]:
+def _order(ratios: Array, logs: Array) -> list[int]:
     """The cases by their mean log ratio to the fastest, which comes first; `logs` say with which the search begins."""
     first = int(np.argmin(logs))
     for _ in range(3):  # by ratios to the first another one may be faster
-        if means[first, first] <= means[:, first].min():
+        if ratios[first, first] <= ratios[:, first].min():
             break
-        first = int(np.argmin(means[:, first]))
-    return sorted(range(len(means)), key=lambda case: (case != first, means[case, first]))
+        first = int(np.argmin(ratios[:, first]))
+    return sorted(range(len(ratios)), key=lambda case: (case != first, ratios[case, first]))
 
 
-def _standings(cases: Cases, table: Array, order: list[int], means: Array, ratios: list[Comparison]) -> list[Standing]:
+def _standings(cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[Comparison]) -> list[Standing]:
     """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it. Nobody is surely
     slower than the first whose ratio's interval holds 1: the two are of different families, and may disagree."""
     pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
@@ -132,7 +130,7 @@ def _standings(cases: Cases, table: Array, order: list[int], means: Array, ratio
         ratio, low, high, p = 1.0, None, None, None
         if place > 1:
             shown = ratios[place - 2]
-            ratio = float(np.exp(means[case, order[0]]))
+            ratio = float(np.exp(log_ratios[case, order[0]]))
             if np.isfinite(shown.high):
                 (_, low, high), p = shown.ratio, shown.p
             elif case in bounds and order[0] not in bounds:
