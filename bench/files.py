@@ -88,10 +88,15 @@ def own_folder(parent: Path) -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
+    """Also if it was killed while it wrote its marker, and had nothing else yet."""
     marker = folder / MARKER
     if folder.is_symlink() or marker.is_symlink() or not marker.is_file() or folder.stat().st_uid != os.getuid():
         return False
-    return marker.stat().st_size == len(TAG) and marker.read_text() == TAG
+    if marker.stat().st_size > len(TAG):
+        return False
+    said = marker.read_bytes()
+    alone = {path.name for path in folder.iterdir()} <= {"lock", MARKER}
+    return said == TAG.encode() or (alone and TAG.encode().startswith(said))
 
 
 def _remove(own: Path) -> None:

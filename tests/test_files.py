@@ -128,6 +128,16 @@ def test_a_folder_of_ours_is_removed_and_what_its_links_lead_to_stays(tmp_path):
     assert not left.exists() and tree(mine) == {"thesis.txt": b"mine"}
 
 
+@pytest.mark.parametrize("said", ["", TAG[:30]])
+def test_one_that_was_killed_while_it_wrote_its_marker_is_removed(tmp_path, said):
+    left = tmp_path / f"{PREFIX}left"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / MARKER).write_text(said)
+    with own_folder(tmp_path):
+        assert not left.exists()
+
+
 def test_of_another_user_nothing_is_removed(tmp_path, monkeypatch):
     left = marked(tmp_path / f"{PREFIX}left")
     monkeypatch.setattr(files.os, "getuid", lambda: 12345)
