@@ -50,7 +50,7 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
 
 
 def _spec() -> Spec:
-    x = log_axis("ranks", "ranks", "format(datum.value, 'd')", base=2)
+    x = log_axis("ranks", "ranks", "datum.value == round(datum.value) ? format(datum.value, 'd') : ''", base=2)
     y = log_axis("speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2)
     place, colour = {"x": x, "y": y}, {"color": LEGENDED["color"]}
     looks = {**colour, "shape": LEGENDED["shape"]}
