@@ -1,12 +1,14 @@
 """How ranks scale: tables of their own, a curve that is predicted, and no ranking over numbers of ranks."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 from support.synthetic import blocks, figure, record, table_of
 
 from snnbench.report.page.page import html_text
+from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.ranks import lines_of, notes_of, scalings
 from snnbench.report.tables.terminal import print_tables
 
@@ -91,3 +93,12 @@ def test_terminal_and_page_have_the_tables(table):
 
 def test_without_ranks_there_is_nothing(examples):
     assert not scalings(examples) and not figure(examples, "ranks").panels
+
+
+def test_the_axis_has_each_number_of_ranks_once():
+    records = [*blocks("torch", step=0.004), *of_ranks("torch", 2, 0.003)]
+    table = table_of(records)
+    drawn = figure(table, "ranks")
+    (panel,) = drawn.panels
+    svg = DRAWING[".svg"](paper_spec(drawn, panel, table)).decode()
+    assert re.findall(r">(\d+)</text>", svg) == ["1", "2"]
