@@ -119,7 +119,8 @@ class Comparison:
 
 def compared(contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95) -> list[Comparison]:
     """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
-    among comparisons of equally many blocks, and Holm's p are for all. One of fewer than two blocks has no interval; p = 1.
+    among comparisons of equally many blocks, and Holm's p are for all of two blocks or more. Others cannot be tested: they have no
+    interval, and p = 1.
     `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so do not show."""
     counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
@@ -133,7 +134,9 @@ def compared(contrasts: Sequence[Array], spread: Array | float = 0.0, confidence
             scores = np.where(errors > 0, np.abs(estimates[alike]) / errors, np.where(estimates[alike] == 0, 0.0, np.inf))
         variances[alike], reach[alike] = shared.variances, stdtrit(shared.freedom, (1 + confidence) / 2) * errors
         p[alike] = 2 * stdtr(shared.freedom, -scores)
-    rows = zip(estimates, estimates - reach, estimates + reach, holm(p), variances, strict=True)
+    tested = np.isfinite(variances)
+    p[tested] = holm(p[tested])
+    rows = zip(estimates, estimates - reach, estimates + reach, p, variances, strict=True)
     return [Comparison(*map(float, row)) for row in rows]
 
 

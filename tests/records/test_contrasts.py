@@ -116,6 +116,15 @@ def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
     assert three.p == pytest.approx(2 * alone[0].p, rel=0.01) or three.p >= alone[0].p
     assert (two.estimate, two.variance) == pytest.approx((0.11, 2e-4)) and two.low < three.low
     assert (one.estimate, one.low, one.high, one.p) == (0.5, -np.inf, np.inf, 1)
+    assert [shown.p for shown in compared(contrasts[:3])] == [three.p, compared(contrasts)[1].p, two.p]
+
+
+def test_cases_that_left_after_a_pass_ask_no_more_of_those_that_stayed():
+    """Ten cases, of which eight have one block: the other two are told apart as if they were alone."""
+    stayed, left = [np.log([1.58, 1.6]) + 1, np.log([1.0, 1.0]) + 1], [np.array([3.0 + case, np.nan]) for case in range(8)]
+    cases = [*stayed, *left]
+    pairs = {(i, j): cases[i] - cases[j] for i, j in combinations(range(10), 2)}
+    assert surely_slower(pairs) == [(0, 1)] == surely_slower({(0, 1): pairs[0, 1]})
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
