@@ -9,9 +9,15 @@ OWN_ENVIRONMENTS := lava-dl spikingjelly-cupy jaxpike brainpy-state slax jaxsnn 
 # Where a machine forbids Python to keep compiled modules, every worker would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
+.PHONY: help quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
 
+# snnbench and every framework that lives beside the others, in .venv.
 setup: $(VENV)/.ready
+
+# What can be made.
+help:
+	@awk '/^#/ {text = text substr($$0, 2); next} /^[a-z-]+:/ && text {printf "make %-18s%s\n", substr($$1, 1, length($$1) - 1), text} \
+	  !/^[A-Z_]+ [?:]= / {text = ""}' $(firstword $(MAKEFILE_LIST))
 
 # snnbench in the versions of constraints.txt; then the frameworks, by the command that users have for it.
 $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
@@ -21,6 +27,7 @@ $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
 	$(BIN)/snnbench env create standard --here
 	touch $@
 
+# The same, and what tests need.
 dev: $(VENV)/.tests
 
 # What tests and checks of the code need on top.
@@ -34,6 +41,7 @@ $(VENV)/.kernels: constraints-kernels.txt $(VENV)/.tests
 	$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $$(grep '^triton==' constraints-kernels.txt)
 	touch $@
 
+# Prove and measure one layer in every framework: results/local/quickstart.
 quickstart: setup
 	$(BIN)/snnbench run --config configs/quickstart.toml
 
@@ -98,10 +106,12 @@ types: $(VENV)/.tests
 	ln -s $(CURDIR)/bench/* $(CURDIR)/adapters $(CURDIR)/kernels build/types/snnbench/
 	$(BIN)/python -m mypy
 
+# Types, style, and the Dockerfile.
 lint: types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint Dockerfile
 
+# Away with all that is made; results stay.
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -8,7 +8,9 @@ from snnbench.adapters.base.case import sizes, unusual
 
 from .. import units
 from ..experiment.setting import parse_setting
-from ..machine.facts import machine_facts
+from ..machine.cores import usable_cores
+from ..machine.facts import busy_warning, machine_facts
+from ..machine.monitor import load_average
 from ..runner.done import Done, Left, reasons
 from ..runner.planning import Where, load_plan
 from . import exit_codes, options
@@ -58,6 +60,8 @@ def plan(
     blocks = counted(measure.sure_blocks, "block") + (f" to {measure.most_blocks}" if measure.may_have_further_blocks else "")
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
+    for sentence in busy_warning(load_average(), len(usable_cores())):
+        console.print(f"{sentence}; the estimate is for a quiet one", soft_wrap=True, markup=False)
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 
 

@@ -104,6 +104,8 @@ def report(
                 figures = plotted(results, theirs)
                 count = counted(_write_plots(write_plots(target, results, figures, choice)), "file")
                 console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
+                for sentence in choice.empty(figures):
+                    say(sentence)
                 if left := choice.left_out(figures):
                     console.print(
                         f"Of each figure and phase the first conditions; {left} more panels with --figure {ALL}", highlight=False

@@ -7,6 +7,7 @@ import numpy as np
 
 from snnbench.adapters.base.case import Case
 
+from ..units import small_share
 from .framing import Asked, Framing
 
 PROVED = 1024
@@ -73,8 +74,8 @@ def _named(framing: Framing, asked: Asked, frames: np.ndarray, right: np.ndarray
     differing = frames != right
     item, step, channel = (int(place) for place in np.argwhere(differing)[0])
     return (
-        f"{differing.mean():.1%} of the frames' values are wrong, first in item {item}, step {step}, {_place(framing, channel)}: "
-        f"{frames[item, step, channel]:g}, not {right[item, step, channel]}"
+        f"{small_share(float(differing.mean()))} of the frames' values are wrong, first in item {item}, step {step}, "
+        f"{_place(framing, channel)}: {frames[item, step, channel]:g}, not {right[item, step, channel]}"
     )
 
 

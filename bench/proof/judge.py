@@ -9,6 +9,7 @@ from snnbench.adapters.base.case import Native
 from snnbench.adapters.base.network import INPUT, Network
 from snnbench.adapters.base.result import Gradients
 
+from ..units import small_share
 from . import oracle
 from .layers import Product, Value
 from .limits import Limits, LimitsByNode
@@ -172,7 +173,8 @@ def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: s
     behind = f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""  # which may be what is wrong
     where = f" in {name}{behind}" if name else ""
     verdict.findings.append(
-        f"{share:.2%} of the decisions{where} are wrong, up to {worst:.1e} from the threshold (allowed {limit.decisions:.2%}, "
+        f"{small_share(share)} of the decisions{where} are wrong, up to {worst:.1e} from the threshold "
+        f"(allowed {small_share(limit.decisions)}, "
         f"up to {limit.distance:.1e}), the first at step {step}, item {item}, "
         f"neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
         f"v = {v[place]:.6f} calls for {_spikes(expected[place])}, the framework gave {spikes[place]:.0f}"

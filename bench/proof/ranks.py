@@ -9,6 +9,7 @@ from snnbench.adapters.base.contract import Program
 from snnbench.adapters.base.ranks.parts import parts
 from snnbench.adapters.base.result import Gradients
 
+from ..units import small_share
 from .judge import Verdict
 from .limits import LimitsByNode
 from .problem import Problem
@@ -24,7 +25,7 @@ def against_one_rank(together: Program, alone: Program, problem: Problem, limits
     (spikes, output, own), (expected, _, right) = (_called(program, problem) for program in (together, alone))
     flipped = {name: float((spikes[name] != expected[name]).mean()) for name in expected}
     findings = [
-        f"{share:.2%} of the decisions in {name} are not those of one rank"
+        f"{small_share(share)} of the decisions in {name} are not those of one rank"
         for name, share in flipped.items()
         if share > limits[name].decisions
     ]

@@ -13,6 +13,7 @@ from snnbench.adapters.base.contract import LEARNING_RATE, Program
 from snnbench.adapters.base.result import Answer, Gradients
 
 from ..measure.phases import Draw, Phases
+from ..units import small_share
 from . import oracle
 from .diagnosis.diagnose import named
 from .judge import Call, Unseen, judge, unreadable
@@ -121,7 +122,7 @@ def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsB
     limit = limits[problem.last]
     flipped = max(float((untimed.spikes[neuron] != spikes).mean()) for neuron, spikes in call.spikes.items())
     if flipped > min(MOST_FLIPPED, 10 * limit.decisions):
-        yield f"{flipped:.2%} of the spikes differ from forward's"
+        yield f"{small_share(flipped)} of the spikes differ from forward's"
     pairs = [("output", call.output, untimed.output)]
     if call.gradients is not None and untimed.gradients is not None:
         own, expected = call.gradients.parameters, untimed.gradients.parameters

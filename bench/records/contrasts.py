@@ -119,9 +119,9 @@ class Comparison:
 
 def compared(contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95) -> list[Comparison]:
     """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
-    among comparisons of equally many blocks, and Holm's p are for all of two blocks or more. Others cannot be tested: they have no
-    interval, and p = 1.
-    `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so do not show."""
+    among comparisons of equally many blocks, and Holm's p are for all of two blocks or more. Others cannot be tested: they
+    have no interval, and p = 1. `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so
+    do not show."""
     counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
     reach, p = np.full(len(counted), np.inf), np.ones(len(counted))

@@ -19,7 +19,7 @@ EVERY = " ".join(VIEWS)
 SUMMARY = "summary"
 """The ranking tables of the terminal and of Markdown."""
 REMARKS = "remarks"
-"""The heading of what is flagged of a row; ranking tables of which no row has a remark go without."""
+"""The heading of what is flagged of a row."""
 NATIVES = "natives"
 """The same for native neurons, which differ from framework to framework, so that there is nothing to rank."""
 NATIVES_IN_MARKDOWN = "natives-markdown"

@@ -53,6 +53,17 @@ class Choice:
             if self.figures or panel is _first(figure, panel)
         ]
 
+    def empty(self, figures: Sequence[Figure]) -> Iterator[str]:
+        """Of each figure that is named and has no panel why it has none, in a sentence."""
+        there, known = {figure.id for figure, _, _ in self.panels(figures)}, {figure.id: figure for figure in figures}
+        for name in self.figures:
+            if name not in there and name != ALL:
+                if name not in known:
+                    why = "nothing is laid beside ours: --published FILE"
+                else:
+                    why = f"it has nothing of {', '.join(self.phases)}" if known[name].panels else known[name].missing
+                yield f"--figure {name}: {why}"
+
     def left_out(self, figures: Sequence[Figure]) -> int:
         """How many panels ALL would add."""
         return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(self.panels(figures))

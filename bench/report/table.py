@@ -44,6 +44,10 @@ class Table:
         shown = [metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())]
         return [self._in_words(metric) for metric in sorted(shown, key=attrgetter("place"))]
 
+    def told_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
+        """Those of them that tell something of at least one case; ranks always stand there."""
+        return [metric for metric in self.shown_in(*views) if metric.name == "rank_low" or any(map(metric.short_text, group))]
+
     def _in_words(self, metric: Metric) -> Metric:
         """With the reader's word for a step in its heading and its hint."""
         if self.step == "step":

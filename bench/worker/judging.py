@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from snnbench.adapters.base.case import DATA, Case
-from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
+from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
 from snnbench.adapters.base.network import Network
 from snnbench.adapters.base.ranks.lost import ACROSS
 
@@ -19,7 +19,7 @@ from ..proof.native import on_stronger_input
 from ..proof.problem import Problem
 from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
-from ..status import status_of
+from ..status import in_words, status_of
 from ..workloads import workload_of
 from .channel import Channel
 from .handover import Reference, decode, encode
@@ -82,7 +82,13 @@ class RemoteAdapter(Adapter):
         self.remote.prepare(case)
 
     def program(self, case: Case, network: Network) -> Program:
-        return cast(Program, self.remote.program(case))
+        """Raises BuildFailed if the worker could not build it, for whatever reason."""
+        try:
+            return cast(Program, self.remote.program(case))
+        except Exception as error:
+            if isinstance(error, ACROSS):
+                raise
+            raise BuildFailed(in_words(error)) from error
 
 
 def _error(kind: str, text: str) -> Exception:

@@ -65,6 +65,16 @@ def test_plots_are_chosen(report, folder, tmp_path):
     assert plot.name.startswith("times-") and plot.suffix == ".svg" and "(1 file)" in done.stdout
 
 
+def test_a_figure_that_is_empty_says_why(report, folder, tmp_path):
+    chosen = ["--figure", "ranks", "--figure", "times", "--figure", "published", "--phase", "optimizer"]
+    done = report(folder, "--out", tmp_path / "out", *chosen, "--plot-format", "svg")
+    assert done.exit_code == 0 and "(0 files)" in done.stdout
+    ranks, times, published = done.stderr.splitlines()
+    assert ranks.startswith("snnbench: --figure ranks: ") and len(ranks) > 40
+    assert times == "snnbench: --figure times: it has nothing of optimizer"
+    assert published == "snnbench: --figure published: nothing is laid beside ours: --published FILE"
+
+
 def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypatch):
     for record in blocks("torch", step=0.004, neurons=101):
         ResultFolder(folder).write_record(record)

@@ -123,6 +123,7 @@ def test_an_exception_is_shown_from_the_author_s_file_on(snnbench):
         assert shown[4] == "ZeroDivisionError: division by zero"
         assert text.count("in helper") == 1, "once, however many cases failed by it"
     assert (checked.exit_code, ran.exit_code, record["status"]) == (3, 3, "build_error")
+    assert "build_error" in checked.stdout, "what stops it has one name"
     page = (ran.folder / "report.html").read_text()
     assert "line 10, in helper" in page
 

@@ -53,8 +53,7 @@ def latex_text(table: Table) -> str:
 
 
 def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
-    shown = [metric for metric in table.shown_in(SUMMARY) if metric.head not in LEFT_OUT]
-    shown = [metric for metric in shown if metric.name == "rank_low" or any(map(metric.short_text, group))]
+    shown = [metric for metric in table.told_of(group, SUMMARY) if metric.head not in LEFT_OUT]
     notes = list(dict.fromkeys(filter(None, map(_note, group))))
     head, *cells = [[metric.head for metric in shown], *([metric.short_text(entry) for metric in shown] for entry in group)]
     lines = [[latex(cell) for cell in (head[0], "framework", *head[1:])]]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ..coverage import reason_of
-from ..metric import NATIVES, NATIVES_IN_MARKDOWN, REMARKS, SUMMARY, Entry, Metric
+from ..metric import NATIVES, NATIVES_IN_MARKDOWN, SUMMARY, Entry, Metric
 from ..table import Table
 
 
@@ -14,8 +14,7 @@ def markdown_text(table: Table) -> str:
 
 def _ranking(table: Table, title: str, group: list[Entry]) -> str:
     native = group[0].native
-    shown = table.shown_in(NATIVES, NATIVES_IN_MARKDOWN) if native else table.shown_in(SUMMARY)
-    shown = [metric for metric in shown if metric.head != REMARKS or any(map(metric.short_text, group))]
+    shown = table.told_of(group, *((NATIVES, NATIVES_IN_MARKDOWN) if native else (SUMMARY,)))
     rows = [[metric.head for metric in shown], ["--:" if metric.number else ":--" for metric in shown]]
     rows += [[_cell(metric, entry) for metric in shown] for entry in group]
     for row, framework in zip(rows, ["framework", ":--", *(entry.variant for entry in group)], strict=True):

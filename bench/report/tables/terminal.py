@@ -66,14 +66,13 @@ def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.ta
 
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
     """All columns but the `spared` ones; bars are made of `block`."""
-    ranking = table.shown_in(SUMMARY)
-    own = sorted(table.shown_in(NATIVES), key=lambda metric: metric not in ranking)  # what a ranking lacks stands last
+    ranking = table.told_of(group, SUMMARY)
+    own = sorted(table.told_of(group, NATIVES), key=lambda metric: metric not in ranking)  # what a ranking lacks stands last
     shown = {metric.head: metric for metric in (own if group[0].native else ranking)}
     heads = list(shown)
     heads.insert(1 if "#" in shown else 0, "framework")
-    heads.insert(heads.index("forward"), BAR)
-    if not any(shown[REMARKS].short_text(entry) for entry in group):
-        heads.remove(REMARKS)
+    if "× best" in heads:
+        heads.insert(heads.index("× best") + 1, BAR)
     heads = [head for head in heads if head not in spared]
     drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.paths import ROOT
+from support.synthetic import blocks, table_of
 
 from snnbench.records.rows import comparison_group
 from snnbench.report.coverage import rank_of
 from snnbench.report.files import read_results
+from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
 from snnbench.texts import brief
 
 COMMAND = Path(sys.executable).with_name("snnbench")
 RESULTS = ROOT / "results" / "quickstart"
+OTHERS = ("forward", "backward", "optimizer", "inference")
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,20 @@ def test_a_narrow_terminal_keeps_intervals_before_anything_else(table, width, he
     shown = next(line for line in lines if "framework" in line)
     assert re.split(r"\s{2,}", shown.strip()) == heads.split(" | ")
     assert ("unsupported: BindsNET" in "".join(lines)) == ("status" not in heads)
+
+
+def test_what_nobody_measured_has_no_column():
+    whole = table_of(blocks("torch") + blocks("jax"))
+    step_alone = table_of([*map(without_others, blocks("torch") + blocks("jax"))])
+    for form in (lambda table: printed(table, 140), markdown_text):
+        assert all(head in form(whole) for head in ("step", "forward", "backward"))
+        assert "step" in form(step_alone) and not re.search("forward|backward", form(step_alone))
+    assert "██" in printed(step_alone, 140)
+
+
+def without_others(record):
+    """The record of a run with `phases = ["step"]`."""
+    return record.model_copy(update={"parts": {name: part for name, part in record.parts.items() if name not in OTHERS}})
 
 
 def test_rows_measured_on_other_cores_are_not_ranked_together(table):
