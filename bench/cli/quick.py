@@ -42,8 +42,8 @@ def quick(
 ) -> None:
     """Say which framework trains one network fastest, by how much, with what memory, and how sure that is.
 
-    Every framework is proved first. One that is shown to take twice as long as the fastest is timed no more after the
-    first pass. The same command with more blocks goes on from there. Who is out of time stays so until --timeout or --fresh
+    Every framework is proved first. One that is shown to take twice as long as the fastest in most passes so far is timed
+    no more. The same command with more blocks goes on from there. Who is out of time stays so until --timeout or --fresh
     measures it again.
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}

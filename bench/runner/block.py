@@ -93,9 +93,10 @@ class Block:
                             yield self._finish(member)
                         continue
                     if live is None:
-                        live = LiveSet(
-                            self.launcher.measure, monitor, judge, self.launcher.canary, self.tell, meter_of(self.device)
-                        )
+                        measure = self.launcher.measure
+                        leave_beyond = None if self.number else measure.leave_beyond  # who stayed once has all blocks
+                        meter = meter_of(self.device)
+                        live = LiveSet(measure, monitor, judge, self.launcher.canary, self.tell, meter, leave_beyond)
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()

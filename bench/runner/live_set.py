@@ -172,9 +172,11 @@ class LiveSet:
         start_canary: Callable[[], Launched],
         tell: Callable[[str], None],
         meter: EnergyMeter | None = None,
+        leave_beyond: float | None = None,
     ):
-        """Without a `meter` nobody knows the energy of a step. Raises CannotStart."""
-        self.meter = meter
+        """Without a `meter` nobody knows the energy of a step. Who is shown to take more than `leave_beyond` times as long as the
+        fastest leaves. Raises CannotStart."""
+        self.meter, self.leave_beyond = meter, leave_beyond
         self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
         self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
@@ -194,7 +196,7 @@ class LiveSet:
             left = [one for one in self.members if one.warm and not one.has_left]
             if left := [one for one in left if not (number >= LEAST_PASSES and self._spent(one))]:
                 self._pass(number, left, random)
-                self._let_go(self.passes + number, left)
+                self._let_go(left)
         self.passes += len(passes)
         for member in self.members:
             for phase in list(member.judged_in):
@@ -231,12 +233,15 @@ class LiveSet:
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
 
-    def _let_go(self, number: int, members: list[Member]) -> None:
-        """Let those leave that a pass has shown to be beyond what is of interest."""
-        if factor := self.measure.leave_beyond:
-            timed = {at: member.timing["step"]["slots"][-1:] for at, member in enumerate(members) if "step" in member.warm}
-            slots = {at: last[0] for at, last in timed.items() if last and last[0]["pass"] == number}
-            for at in beyond(slots, factor):
+    def _let_go(self, members: list[Member]) -> None:
+        """Let those leave that the passes so far have shown to be beyond what is of interest."""
+        if factor := self.leave_beyond:
+            passes: dict[int, dict[int, dict[str, Any]]] = {}
+            for at, member in enumerate(members):
+                for slot in member.timing["step"]["slots"] if "step" in member.warm else ():
+                    if slot["pass"] >= self.passes:
+                        passes.setdefault(slot["pass"], {})[at] = slot
+            for at in beyond([passes[number] for number in sorted(passes)], factor):
                 members[at].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:

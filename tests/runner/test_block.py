@@ -65,11 +65,11 @@ def measure(monkeypatch):
 
     monkeypatch.setattr(block_module, "Room", Room)
 
-    def measure(missing, together, *workers, room=99):
+    def measure(missing, together, *workers, room=99, number=0, **changes):
         Room.left = room
         launcher = Launcher(*workers)
-        launcher.started = []
-        block = Block(launcher, 0, "cpu", Random(1), lambda text: None)
+        launcher.started, launcher.measure = [], Launcher.measure.model_copy(update=changes)
+        block = Block(launcher, number, "cpu", Random(1), lambda text: None)
         ended = list(block.measure([Planned(name) for name in missing], [Planned(name) for name in together]))
         assert block.unfinished == [] and all(worker.ended for worker in launcher.started)
         return launcher, {one.planned.id: one for one in ended}
@@ -112,6 +112,14 @@ def test_who_does_not_fit_is_timed_later_beside_the_fastest(measure):
     passes = {id: [slot["pass"] for slot in one.folded["parts"]["step"]["timing"]["slots"]] for id, one in ended.items()}
     assert passes == {"a": [0, 1], "b": list(range(6)), "c": [2, 3], "d": [4, 5]}
     assert len({one.live_set for one in ended.values()}) == 1
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_who_stayed_in_the_first_block_leaves_no_later_one(measure, number):
+    workers = Worker("a"), Worker("b", step=0.009)
+    _, ended = measure("ab", "", *workers, number=number, leave_beyond=2.0)
+    timing = ended["b"].folded["parts"]["step"]["timing"]
+    assert (len(timing["slots"]), timing.get("beyond")) == ((2, None) if number else (1, 2.0))
 
 
 def test_who_ran_out_of_memory_beside_others_is_started_again_alone(measure):

@@ -116,6 +116,27 @@ def test_long_calls_end_the_passes_of_their_case_alone_and_are_judged_all_the_sa
     assert sorted(order["phase"] for order in slow.log if order.get("judge")) == sorted(PHASES)
 
 
+class Slowing(Worker):
+    """Three times as slow from its third slot on, be that timed or judged."""
+
+    def order(self, order, stop_after=None):
+        answer = super().order(order, stop_after)
+        if answer and "slot" in answer:
+            answer["slot"] |= dict.fromkeys(("wall", "low", "high", "device"), self.step * (3 if self.slots > 2 else 1))
+        return answer
+
+
+def test_who_is_slow_in_most_passes_so_far_leaves_and_one_pass_is_not_most():
+    live = live_set(Worker("a", phases=("step",)), Worker("b", 0.0025, phases=("step",)), Slowing("c", phases=("step",)))
+    live.leave_beyond = 2.0
+    live.time_passes(Random(1))
+    slots = live.members[2].timing["step"]["slots"]
+    fast = sum(slot["wall"] == 0.001 for slot in slots)
+    assert 1 <= fast <= 2 and len(slots) == 2 * fast + 1
+    assert [len(passes_of(member, "step")) for member in live.members[:2]] == [10, 1]
+    assert [member.timing["step"].get("beyond") for member in live.members] == [None, 2.0, 2.0]
+
+
 def test_a_phase_that_fails_is_not_timed_again_and_others_go_on():
     live = live_set(Worker(fails="backward"))
     live.time_passes(Random(1))

@@ -175,7 +175,7 @@ def the_slowest_block_is_left_out(forged):
     forged.records.remove(forged.timed("norse", 1))
 
 
-@forgery("blocks", "which its last pass does not show")
+@forgery("blocks", "which its passes do not show")
 def the_fastest_is_said_to_have_left(forged):
     record = forged.timed("fused")
     forged.records = [one for one in forged.records if one["case_id"] != record["case_id"] or one is record]

@@ -83,18 +83,19 @@ def lacking_blocks(same: Sequence[Record]) -> list[int]:
 
 
 def _left(records: Sequence[Record]) -> Iterator[Fault]:
-    """Who left was shown to be slow in its last pass, beside all that were alive in it."""
-    passes: dict[Any, dict[int, dict[str, Any]]] = {}
+    """Who left was shown to be slow by its passes, beside all that were alive in the last of them."""
+    passes: dict[Any, dict[int, dict[int, dict[str, Any]]]] = {}
     steps = [step.slots if (step := record.timing("step")) else [] for record in records]
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
         for slot in slots:
             known = {"low": slot.low, "wall": slot.wall, "high": slot.high, "disturbed": slot.disturbed}
-            passes.setdefault((record.set, record.block, record.live_set, slot.in_pass), {})[number] = known
+            passes.setdefault((record.set, record.block, record.live_set), {}).setdefault(slot.in_pass, {})[number] = known
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
         if bound := record.beyond:
-            last = (record.set, record.block, record.live_set, slots[-1].in_pass if slots else None)
-            if bound != record.measure.get("leave_beyond") or number not in beyond(passes.get(last, {}), bound):
-                what = f"left as {bound:g} times as slow as the fastest, which its last pass does not show"
+            together = passes.get((record.set, record.block, record.live_set), {})
+            own = [together[slot.in_pass] for slot in slots]
+            if bound != record.measure.get("leave_beyond") or number not in beyond(own, bound):
+                what = f"left as {bound:g} times as slow as the fastest, which its passes do not show"
                 yield Fault("blocks", f"{full_name(record.typed_case)}, block {record.block + 1}", what)
 
 
