@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..texts import SHOWN, clean, cut
 
-WIDTH_WITHOUT_TERMINAL = 140
+WIDTH_WITHOUT_TERMINAL = 180
 
 
 def output() -> Console:

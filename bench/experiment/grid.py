@@ -104,8 +104,10 @@ def select(cases: list[Case], expression: str) -> list[Case]:
     for part in _parts(expression) or [""]:
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
-            advice = f"{'' if key in known else nearest(key, known)} ({', '.join(known)})"
-            raise ConfigError(f"--only {expression}: {part.strip()!r} must look like key=value{advice}")
+            wrong = (
+                f"there is no {key!r}{nearest(key, known)}" if equals and key else f"{part.strip()!r} must look like key=value"
+            )
+            raise ConfigError(f"--only {expression}: {wrong} ({', '.join(known)})")
         wanted.append((key, pattern))
     for key, pattern in wanted:
         texts = dict.fromkeys(text for case in cases for text in _texts(case, key))

@@ -102,7 +102,7 @@ def _mistake(key: Any, item: Any) -> str | None:
     if kind in (int, float) and not -LARGEST < item < LARGEST:
         return f"has {key} = {shown(item)}, beyond what float32 can hold"
     if key == "reset" and item not in NEURONS:
-        return f"has no reset {shown(item)}{_meant(item, NEURONS)}"
+        return f"has no reset {shown(item)}" + (_meant(item, NEURONS) or f" (there are {', '.join(NEURONS)})")
     return None
 
 

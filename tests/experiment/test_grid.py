@@ -1,6 +1,7 @@
 """The grid becomes cases; their order and what is left out."""
 
 import itertools
+import re
 from dataclasses import replace
 
 import pytest
@@ -107,9 +108,17 @@ def test_only_selects_with_wildcards():
         select(all_of_them, "neuron=hard")
 
 
-@pytest.mark.parametrize("expression", ["framwork=torch", "torch", "neurons=31,", "=3"])
-def test_a_wrong_selection_is_named(expression):
-    with pytest.raises(ConfigError, match=r"--only .*must look like key=value"):
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        ("framwork=torch", "there is no 'framwork'; did you mean 'framework'?"),
+        ("torch", "'torch' must look like key=value"),
+        ("neurons=31,", "'' must look like key=value"),
+        ("=3", "'=3' must look like key=value"),
+    ],
+)
+def test_a_wrong_selection_is_named(expression, sentence):
+    with pytest.raises(ConfigError, match=rf"--only {re.escape(f'{expression}: {sentence}')} \(framework, "):
         select([Case("torch")], expression)
 
 

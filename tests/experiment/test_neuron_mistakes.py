@@ -24,6 +24,7 @@ FIELDS = (
             {"beta": 0.9, "slope": -1},
             f"has no field 'beta' (did you mean 'decay'?); slope = -1.0 must be a positive number {FIELDS}",
         ),
+        ({"reset": "zero"}, "has no reset 'zero' (there are soft, hard, none, soft-undecayed, hard-straight)"),
         ({"decay": "x", "slope": True}, "needs a number for decay, not 'x'; needs a number for slope, not True"),
     ],
 )

@@ -1,10 +1,11 @@
 "use strict";
-// Draws the panels that match the filters, each when it comes into view, with Vega.
+// Draws the panels that match the filters with Vega: each when it comes into view, and where they are few all of them at once.
 
 const ROW = 30; // height of a framework's line; as in figures/spec.py
 const NARROW = 430; // plots up to this width have short labels
 const PAPER = 700; // and its width where the page is printed
 const FEW = 6; // panels of a figure that are shown at first
+const AT_ONCE = 40; // panels of a page that are drawn without being looked at, for whoever saves it or makes a picture of it
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const more = new Set(); // figures of which all panels are shown
 const drawn = new Map(); // element of a panel → its Vega view
@@ -157,6 +158,17 @@ function ofOneCase(section, panels) {
 
 function layAll() {
   for (const section of document.querySelectorAll("[data-figure]")) lay(section);
+  drawFew();
+}
+
+/** Draws what nobody looked at yet where that is little, one panel after the other, so that the page answers meanwhile. */
+async function drawFew() {
+  const targets = document.querySelectorAll(".plot");
+  if (targets.length > AT_ONCE) return;
+  for (const target of targets) {
+    if (target.isConnected && !("width" in target)) await draw(target);
+    await new Promise((next) => setTimeout(next));
+  }
 }
 
 /** All figures as on paper. A browser prints right behind the event; nothing here waits for more than what is in memory. */

@@ -152,6 +152,7 @@ async function start() {
     lay(section);
   }
   document.body.classList.add("complete");
+  drawFew();
   const [section] = location.hash.slice(1).split("&");
   if (!section.includes("=")) document.getElementById(section)?.scrollIntoView();
 }

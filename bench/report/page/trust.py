@@ -77,7 +77,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     for flag, members in flags.items():
         word, meaning = FLAGS[flag]
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
-        kind = "doubt" if len(members) > len(ranked) / 2 else "note"
+        kind = "doubt" if len(members) >= len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
     for why, unclean in grouped((row for row in ranked if row.unclean), lambda row: row.unclean).items():
         text = f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and decides no rank."

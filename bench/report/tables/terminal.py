@@ -21,6 +21,8 @@ MOST_LINES = 1200
 """Groups of cases are printed up to about so many lines; nobody scrolls through more."""
 UNLIMITED = 1000
 """Characters; no table is that wide."""
+BESIDE = (REMARKS, "status")
+"""Of these what stands below the table instead."""
 DISPENSABLE = ["backward", "forward", BAR, REMARKS, "status", "memory", "95 % interval", "× best"]
 """Headings that a narrow terminal is spared, in this order, until the rest is whole: a figure without its interval says little.
 Remarks and statuses stand below the table then."""
@@ -29,14 +31,16 @@ COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 def print_tables(table: Table, console: Console) -> None:
     """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks and statuses
-    that the table had no room for."""
+    that the table had no room for; below all, which columns a wider terminal would have."""
     groups = table.comparison_groups()
     before = list(accumulate((len(group) for _, group in groups), initial=0))
-    shown = bisect_left(before, MOST_LINES)
+    shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
     for title, group in groups[:shown]:
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
         drawn, spared = _widest(table, group, console)
         console.print(drawn)
+        told = table.told_of(group, NATIVES if group[0].native else SUMMARY)
+        left_out |= dict.fromkeys(metric.head for metric in told if metric.head in spared and metric.head not in BESIDE)
         for entry in group:
             row = entry.row
             status = f"{row.status}: " if "status" in spared and row.status != "ok" else ""
@@ -44,6 +48,8 @@ def print_tables(table: Table, console: Console) -> None:
             for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
                 console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}", highlight=False)
         console.print()
+    if left_out:
+        console.print(f"No room for {', '.join(left_out)}: they are in the report and in results.csv.", highlight=False)
     if left := len(table.rows) - before[min(shown, len(groups))]:
         console.print(f"… and {left} more cases, in the report and in results.csv.", highlight=False)
     print_scalings(table, console)

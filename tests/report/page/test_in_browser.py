@@ -6,6 +6,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from playwright.sync_api import expect
 
 from snnbench import units
 from snnbench.report.table import Table
@@ -78,6 +79,14 @@ def test_the_answer_is_on_the_first_screen_and_caveats_unfold(visit):
     assert caveats.bounding_box()["height"] < 50 and not seen.page.locator(".trust li").first.is_visible()
     caveats.click()
     assert seen.page.locator(".trust li").first.is_visible()
+
+
+def test_few_figures_are_drawn_without_being_looked_at(visit):
+    """A picture of the page has them, whether or not anybody scrolled."""
+    seen = visit("quickstart", width=1400)
+    count = seen.page.locator(".plot").count()
+    expect(seen.page.locator(".plot:not(.drawn)")).to_have_count(0, timeout=30_000)
+    assert 10 < count <= 40 and seen.page.evaluate("scrollY") == 0 and seen.heard == []
 
 
 def test_hostile_names_do_nothing_but_stand_there(visit):
