@@ -28,7 +28,7 @@ IN_WORKERS = {"worker", "proof", "measure", "workloads"}
 PLAIN = {"kernels.spec", "kernels.surrogates", "machine.cores"}
 """Modules that import the standard library and each other only."""
 
-OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "data", "stats", "status", "texts"}
+OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "data", "stats", "status", "texts", "units"}
 """What of this project a worker's rooms may import; folders with all that is in them."""
 
 MOST_ROOMS, MOST_LINES, MOST_PRODUCT_LINES = 25, 300, 47_000

@@ -61,7 +61,7 @@ def plan(
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
     for sentence in busy_warning(load_average(), len(usable_cores())):
-        console.print(f"{sentence}; the estimate is for a quiet one", soft_wrap=True, markup=False)
+        say(f"{sentence}; the estimate is for a quiet one")
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 
 
