@@ -85,11 +85,13 @@ def check(
 
 
 def _table(results: list[Checked]) -> Table:
-    columns = ("framework", "neuron", "precision", "verdict", *FIGURES, "reason")
+    """What went wrong is told below it."""
+    refused = any(result.status == "unsupported" for result in results)
+    columns = ("framework", "neuron", "precision", "verdict", *FIGURES, *["reason"] * refused)
     table = new_table(*columns, whole=("framework",), right=FIGURES)
     for result in results:
-        case, reason = result.case, "" if result.status == "ok" else escape(result.reason or "")
+        case, reason = result.case, escape(result.reason or "") if result.status == "unsupported" else ""
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
         names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
-        table.add_row(*names, verdict, *result.figures, reason)
+        table.add_row(*names, verdict, *result.figures, *[reason] * refused)
     return table

@@ -176,9 +176,13 @@ def _reach(comparisons: int, most: int) -> Array:
 
 def blocks_to_decide(contrasts: Sequence[Array], most: int) -> int:
     """How many blocks, up to `most`, tell 5 % in every comparison of a family whose verdict is open; 0 if none is. Its size is
-    fixed from the spread of the first blocks, not from their means: looking again and again would find something in the end."""
+    fixed from the spread of the first blocks, not from their means: looking again and again would find something in the end.
+    Where so many blocks were lost to disturbances that a comparison cannot be tested, as many more make up for them."""
     needed = [0]
-    for comparison in compared(contrasts):
+    for values, comparison in zip(contrasts, compared(contrasts), strict=True):
+        lost = int(np.isnan(values).sum())
         if comparison.p > FAMILY and np.isfinite(comparison.variance):
             needed.append(blocks_needed(comparison.variance, len(contrasts), most=most) or most)
+        elif lost and not np.isfinite(comparison.variance):
+            needed.append(min(len(values) + lost, most))
     return max(needed)

@@ -25,7 +25,7 @@ def flags(records: Sequence[Record]) -> list[str]:
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
     raised = {
-        "few_blocks": 0 < len(blocks) < FEWEST_BLOCKS,
+        "few_blocks": 0 < sum(map(_shows, blocks)) < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
         "preempted": _preempted(records) > MOST_PREEMPTED,
         "drift": bool(blocks) and abs(median(map(_drift, blocks))) > MOST_CHANGE,
@@ -40,6 +40,11 @@ def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | N
     """How many of the slots of a phase were disturbed; None if there are none."""
     slots = [one for record in records if (timing := record.timing(phase)) for one in timing.column("disturbed")]
     return sum(one is not None for one in slots) / len(slots) if slots else None
+
+
+def _shows(timing: Timing) -> bool:
+    """Whether a block counts: half of its slots are undisturbed."""
+    return 2 * sum(one is None for one in timing.column("disturbed")) >= len(timing.slots)
 
 
 def _preempted(records: Sequence[Record]) -> float:

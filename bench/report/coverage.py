@@ -92,7 +92,7 @@ REFUSED = ("check_failed", "implausible")
 UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
-    "few_blocks": ("few blocks", "fewer than 3 blocks: how much blocks differ is hardly known"),
+    "few_blocks": ("few blocks", "fewer than 3 blocks counted: how much blocks differ is hardly known"),
     "disturbed": ("disturbed", "more than 20 % of the timed slots were disturbed; they do not count"),
     "preempted": ("preempted", "for more than 5 % of the time somebody else had the core"),
     "drift": ("drift", "the time changed by more than 5 % within a block; what was timed beside it shares that"),

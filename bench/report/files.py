@@ -11,7 +11,7 @@ from ..records.store import ResultFolder
 from ..texts import anonymous, first_few
 from .figures import Figure, Published, coverage_map, figures_of
 from .page.page import html_text
-from .page.reproduce import ResultSet, result_set
+from .page.reproduce import ResultSet, given_by_command, result_set
 from .plots import Choice, drawn
 from .table import Table
 from .tables.csv import csv_text
@@ -59,6 +59,7 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         sets.append(result_set(folder, [record.started_at for record in own]))
         marks = {record.case["framework"].partition("@")[2] for record in own if "@" not in record.environment["name"]}
         sets[-1].beside = sorted(marks - {""})
+        sets[-1].given = given_by_command(sets[-1], (record.adapter["reference"] for record in own))
         unreadable += anonymous([*damaged, *sets[-1].unreadable])
         planned |= sets[-1].planned
     recorded = {record.case_id for record in records}

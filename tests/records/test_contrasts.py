@@ -13,6 +13,7 @@ from snnbench.records.contrasts import (
     MOST_PRIOR,
     block_contrasts,
     blocks_needed,
+    blocks_to_decide,
     compared,
     holm,
     moderated,
@@ -125,6 +126,14 @@ def test_cases_that_left_after_a_pass_ask_no_more_of_those_that_stayed():
     cases = [*stayed, *left]
     pairs = {(i, j): cases[i] - cases[j] for i, j in combinations(range(10), 2)}
     assert surely_slower(pairs) == [(0, 1)] == surely_slower({(0, 1): pairs[0, 1]})
+
+
+def test_blocks_that_were_lost_are_made_up_for_where_nothing_can_be_tested():
+    decided, lost = np.array([0.5, 0.51]), np.array([0.3, np.nan])
+    assert blocks_to_decide([decided], 10) == 0
+    assert blocks_to_decide([decided, lost], 10) == 3 and blocks_to_decide([decided, lost], 2) == 2
+    assert blocks_to_decide([decided, np.full(2, np.nan)], 10) == 4
+    assert blocks_to_decide([np.array([0.3])], 10) == 0, "whoever asks for one block has one"
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

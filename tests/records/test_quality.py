@@ -38,6 +38,13 @@ def test_a_fault_raises_its_flag(flag):
     assert raised == [flag] and flag in FLAGS
 
 
+def test_a_block_that_was_disturbed_does_not_count():
+    records = blocks("torch")
+    for slot in records[1].timing("step").slots[:7]:
+        slot.disturbed = "preempted"
+    assert "few_blocks" in flags(records) and "few_blocks" not in flags(blocks("torch"))
+
+
 def test_good_records_raise_none():
     assert flags(blocks("torch")) == []
 

@@ -103,7 +103,7 @@ BACKWARD_CONSTANTS = [
         lambda e: 1.0,
         partial(_with, lambda e, p: Backward(passing=Passing(p))),
     ),
-    Constant("the surrogate is multiplied by about {p}", lambda e: 1.0, partial(_with, _scaled_surrogate), (0.3, 3.0)),
+    Constant("the surrogate is multiplied by about {p}", lambda e: 1.0, partial(_with, _scaled_surrogate), (0.3, 3.0, -1.0)),
     Constant(
         "the backward decays by about {p}, not {right}",
         lambda e: e.spec.decay,

@@ -8,8 +8,8 @@ import numpy as np
 
 from snnbench.kernels.spec import SURROGATES
 
-from ..recurrence import Passing, before_synapse
-from .hypotheses import Backward, Evidence, Hypothesis
+from ..recurrence import Passing, before_synapse, run
+from .hypotheses import Backward, Evidence, Hypothesis, currents_for
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,14 @@ def _biased(e: Evidence, p: float) -> Hypothesis:
     return e.right if e.bias is None else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
 
 
+def _comparing(e: Evidence, p: float) -> Hypothesis:
+    """A neuron that compares with p and resets as it should: all its potentials are nearer to the threshold by the difference."""
+    if e.spec.adaptation is not None or e.spec.max_spikes > 1:
+        return e.right
+    v, _ = run(e.spec, e.right.currents, e.right.spikes)
+    return e.suppose(currents=currents_for(e, v + e.spec.threshold - p))
+
+
 def _subtracting(e: Evidence, p: float) -> Hypothesis:
     """A soft reset by p; other resets subtract nothing."""
     right = e.spec.subtracted
@@ -74,6 +82,12 @@ MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
 CONSTANTS = [
     _spec_field("the decay is about {p}, not {right}", "decay", (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1), 1e-3, 1.0),
     _spec_field("the threshold is about {p}, not {right}", "threshold", (0.5, 2.0), 1e-3, 1e3),
+    Constant(
+        "potentials are compared with about {p} in place of {right}, and reset as they should",
+        lambda e: e.spec.threshold,
+        _comparing,
+        (0.5, 2.0),
+    ),
     Constant("the potential starts at about {p}, not 0", lambda e: 0.0, lambda e, p: e.started(p)),
     Constant(
         "state is carried over from the previous call: about {p} of it",

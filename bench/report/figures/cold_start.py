@@ -3,6 +3,7 @@
 from math import ceil
 from typing import Any
 
+from ...records.contrasts import Comparison
 from ..metric import Entry
 from ..table import Table
 from .figure import Figure, panel_of
@@ -23,8 +24,12 @@ def cold_start(table: Table) -> Figure:
     for where, group in table.groups():
         totals = {entry.index: total for entry in group if entry.shows("step") and (total := _total(entry)) is not None}
         started = sorted((entry for entry in group if entry.index in totals), key=lambda entry: totals[entry.index])
-        points = [_point(entry, started[0], totals) for entry in started]
-        if points:
+        if started:
+            quickest, *others = started
+            pays = ["starts first"]
+            for entry, shown in zip(others, table.compared("step", quickest, others), strict=True):
+                pays.append(_pays_off(totals[entry.index] - totals[quickest.index], quickest.values["step_s"], shown))
+            points = [_point(entry, totals[entry.index], after) for entry, after in zip(started, pays, strict=True)]
             panels.append(panel_of(table, where, started, FIELDS, points))
     return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY)
 
@@ -41,20 +46,18 @@ def _total(entry: Entry) -> float | None:
     return sum(known) if len(known) == len(PARTS) else None
 
 
-def _point(entry: Entry, quickest: Entry, totals: dict[int, float]) -> dict[str, Any]:
-    total = totals[entry.index]
-    pays = _pays_off(entry, quickest, total - totals[quickest.index])
+def _point(entry: Entry, total: float, pays: str) -> dict[str, Any]:
     return {"row": entry.index, "besides_s": _parts(entry)[3], "total": total, "pays": pays}
 
 
-def _pays_off(entry: Entry, quickest: Entry, later: float) -> str:
-    """After how many steps `entry`, which starts so many seconds `later` than the `quickest`, has made up for that."""
-    if entry is quickest:
-        return "starts first"
-    gain = quickest.values["step_s"] - entry.values["step_s"]
-    if gain <= 0:
+def _pays_off(later: float, step: float, shown: Comparison) -> str:
+    """After how many steps who starts so many seconds `later` than the quickest, whose `step` takes so long, has made up for it.
+    `shown` compares their steps."""
+    if shown.low > 0:
         return "never ahead"
-    return f"ahead after {ceil(later / gain):,}"
+    if not shown.high < 0:
+        return "ahead: not decided"
+    return f"ahead after {ceil(later / (step * (1 - shown.ratio[0]))):,}"
 
 
 def _spec() -> Spec:

@@ -59,7 +59,7 @@ def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group:
             least = entry.values[weight]
             front.add(entry.index)
     first, *others = (entry.variant for entry in group if entry.index in front)
-    notes = [] if others else [f"Nobody here is faster than {first}, and nobody leaner."]
+    notes = [] if others else [f"Nobody here took less time than {first}, and nobody less memory."]
     heights = {entry.variant: entry.values[weight] / 2**20 for entry in group}
     labels = column(heights, heights.values())
     points: list[dict[str, Any]] = []

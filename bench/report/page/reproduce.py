@@ -1,7 +1,10 @@
 """How to measure the same again: a result folder's experiment as a config, and the command."""
 
 import json
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from ...experiment.config import Experiment, meaningless
@@ -11,18 +14,20 @@ from ...texts import anonymous
 
 @dataclass
 class ResultSet:
-    """A result folder: how many records it has and from when, the experiment as TOML, its environments' packages, the names of
-    planned cases by their ids, and a sentence for each file that could not be read. `beside` names the environments in which
-    cases have copies."""
+    """A result folder: how many records it has and from when, the experiment as TOML, the adapters that it names, its
+    environments' packages, the names of planned cases by their ids, and a sentence for each file that could not be read. `beside`
+    names the environments in which cases have copies, and `given` the adapters that the command line gave."""
 
     name: str
     records: int
     newest: str
     config: str = ""
+    adapters: list[str] = field(default_factory=list)
     packages: dict[str, dict[str, str]] = field(default_factory=dict)
     planned: dict[str, str] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     """Files that hold JSON, and not what this version of snnbench writes there."""
 
@@ -37,12 +42,20 @@ def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
     contents.unreadable += unreadable
     if values is not None:
         try:
-            contents.config = as_toml(Experiment.model_validate(_given(values)))
+            experiment = Experiment.model_validate(_given(values))
+            contents.config, contents.adapters = as_toml(experiment), experiment.adapters
         except (ValueError, KeyError, TypeError, OverflowError):  # of another version of snnbench: no reason to doubt its records
             contents.strange.append(folder.experiment.name)
     contents.planned, unreadable = folder.read_planned()
     contents.unreadable += unreadable
     return contents
+
+
+def given_by_command(contents: ResultSet, references: Iterable[str]) -> list[str]:
+    """Those `references` of records to files of adapters that the experiment does not name, which may do so from elsewhere."""
+    named = {PurePath(one).name for one in contents.adapters}
+    files = dict.fromkeys(one for one in references if ".py:" in one)
+    return [shlex.quote(anonymous(one)) for one in files if PurePath(one).name not in named]
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -224,6 +224,20 @@ class SurrogateScaled(OfLoop):
     kind = Smaller
 
 
+class Negated(Recurrence):
+    def __init__(self, spec):
+        super().__init__(spec)
+        right = self.spike
+        self.spike = lambda v: right(with_gradient(torch.neg, v))
+
+
+class SurrogateNegated(OfLoop):
+    """Has its surrogate's sign the wrong way round."""
+
+    name = "wrong-surrogate-negated"
+    kind = Negated
+
+
 class TwiceThroughReset(Recurrence):
     def reset(self, v, spikes):
         return v - self.spec.threshold * with_gradient(lambda gradient: 2 * gradient, spikes[-1])

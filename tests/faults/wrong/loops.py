@@ -136,6 +136,18 @@ class ResetTooSmall(OfLoop):
     kind = LessSubtracted
 
 
+class Lenient(Recurrence):
+    def fired(self, v, spikes):
+        return self.spike(v + 0.05 * self.spec.threshold)
+
+
+class ComparesBelow(OfLoop):
+    """Compares with a threshold that is 5 % lower than the one that it subtracts."""
+
+    name = "wrong-compares-below"
+    kind = Lenient
+
+
 class FirstCurrentTwice(Recurrence):
     def charged(self, after, current, t):
         return super().charged(current if t == 0 else after, current, t)
