@@ -16,7 +16,7 @@ def test_no_verdict_is_empty():
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "| :--" not in line][1:]
     assert len(rows) == len(claims_of()) >= 12
     verdicts = [row.rsplit("|", 2)[1].strip() for row in rows]
-    assert all(verdict.startswith(("reproduced", "not reproduced, because ", "needs ")) for verdict in verdicts)
+    assert all(verdict.startswith(("reproduced", "not reproduced, because ", "undecided: ", "needs ")) for verdict in verdicts)
 
 
 def test_all_five_systems_are_in_it():
@@ -27,7 +27,7 @@ def test_all_five_systems_are_in_it():
     ("claim", "interval", "verdict"),
     [
         ({"least": 2.0}, (2.1, 2.3), "reproduced"),
-        ({"least": 2.0}, (1.9, 2.1), "not reproduced, because the interval holds both"),
+        ({"least": 2.0}, (1.9, 2.1), "undecided: the interval holds both"),
         ({"least": 2.0, "because": "of this"}, (1.2, 1.3), "not reproduced, because of this"),
         ({"most": 0.4}, (0.3, 0.3), "reproduced"),
         ({"most": 0.4, "because": "of that"}, (0.5, 0.5), "not reproduced, because of that"),
@@ -49,10 +49,10 @@ def test_what_is_neither_measured_nor_out_of_reach_is_refused():
     ("claim", "intervals", "verdict"),
     [
         ({"least": 5.0, "because": "of T = 2"}, [(10.0, 12.0), (2.7, 3.1)], "not reproduced, because of T = 2"),
-        ({"least": 5.0}, [(10.0, 12.0), (4.9, 5.2)], "not reproduced, because the interval holds both"),
+        ({"least": 5.0}, [(10.0, 12.0), (4.9, 5.2)], "undecided: the interval holds both"),
         ({"least": 5.0, "up_to": True}, [(10.0, 12.0), (2.7, 3.1)], "reproduced"),
         ({"least": 5.0, "up_to": True, "remark": "by one"}, [(10.0, 12.0)], "reproduced, by one"),
-        ({"least": 5.0, "up_to": True}, [(4.9, 5.2), (2.7, 3.1)], "not reproduced, because the interval holds both"),
+        ({"least": 5.0, "up_to": True}, [(4.9, 5.2), (2.7, 3.1)], "undecided: the interval holds both"),
         ({"least": 5.0, "up_to": True, "because": "of all"}, [(4.0, 4.5), (2.7, 3.1)], "not reproduced, because of all"),
         ({"most": 1.05, "because": "of one"}, [(0.9, 1.0), (2.2, 2.8)], "not reproduced, because of one"),
     ],

@@ -67,6 +67,9 @@ class Results:
         """Names of planned cases without a record."""
         return self._read.missing
 
+    def __repr__(self) -> str:
+        return f"<snnbench.Results: {len(self)} cases of {', '.join(one.name for one in self._read.sets)}>"
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -90,9 +93,9 @@ class Results:
 
     def _repr_html_(self) -> str:
         table = self._table
-        shown = table.shown_in(SUMMARY)
         parts = [f"<p>{len(self)} cases</p>", *(f"<p>{escape(told)}</p>" for told in self.unreadable)]
         for title, group in table.comparison_groups():
+            shown = table.told_of(group, SUMMARY)
             lines = [["framework", *(metric.head for metric in shown)]]
             lines += [[entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group]
             cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)

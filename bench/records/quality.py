@@ -24,8 +24,9 @@ def flags(records: Sequence[Record]) -> list[str]:
     """Names of the reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
+    counted = sum(map(_shows, blocks)) or len(blocks)  # of a row without a block that counts another remark says so
     raised = {
-        "few_blocks": 0 < sum(map(_shows, blocks)) < FEWEST_BLOCKS,
+        "few_blocks": 0 < counted < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
         "preempted": _preempted(records) > MOST_PREEMPTED,
         "drift": bool(blocks) and abs(median(map(_drift, blocks))) > MOST_CHANGE,

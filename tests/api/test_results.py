@@ -49,6 +49,7 @@ def test_the_fastest_of_every_group_are_found(quickstart):
 
 def test_a_notebook_shows_the_ranking_tables(quickstart):
     page = quickstart._repr_html_()
+    assert repr(quickstart) == f"<snnbench.Results: {len(quickstart)} cases of quickstart>"
     assert page.count("<table>") >= 2 and "fused" in page and "<script" not in page
 
 

@@ -44,7 +44,7 @@ class Claim:
         if all(missed) if self.up_to else any(missed):
             assert self.because, f"{self.says}: not reproduced, and claims.toml does not say why"
             return f"not reproduced, because {self.because}"
-        return "not reproduced, because the interval holds both"
+        return "undecided: the interval holds both"
 
     def decisive(self, shown: Sequence[Shown]) -> Shown:
         """The row that decides: the weakest of all, or the strongest where one is enough."""

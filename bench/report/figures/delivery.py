@@ -4,6 +4,7 @@ from math import ceil
 from typing import Any
 
 from ... import units
+from ...records.contrasts import Comparison
 from ..metric import Entry
 from ..table import Table
 from .breakdown import taken_apart
@@ -147,15 +148,18 @@ def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
         label = f"{entry.variant} · {units.seconds(ends[entry.variant])}"
         points[-1] |= {"place": labels.places[entry.variant], "brief": label, "text": label}
     first = min(group, key=lambda entry: entry.values["build_s"] or 0.0)
-    notes = [_paid_off(entry, first) for entry in group if entry is not first]
+    others = [entry for entry in group if entry is not first]
+    notes = [_paid_off(*one, first) for one in zip(others, table.compared("step", first, others), strict=True)]
     return panel_of(table, where, group, {}, points, notes=notes, epochs=list(EPOCHS), **labels.names)
 
 
-def _paid_off(entry: Entry, first: Entry) -> str:
-    """After how many epochs `entry` has made up for a longer build than that of the `first`."""
-    later, gain = _seconds(entry, 0) - _seconds(first, 0), first.values["step_s"] - entry.values["step_s"]
-    if gain <= 0:
+def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
+    """After how many epochs `entry` has made up for a longer build than that of the `first`; `shown` compares their epochs."""
+    if shown.low > 0:
         return f"{entry.variant} never catches up with {first.variant}, which builds faster and delivers faster."
+    if not shown.high < 0:
+        return f"{entry.variant} is not shown to deliver faster than {first.variant}, which builds faster."
+    later, gain = _seconds(entry, 0) - _seconds(first, 0), first.values["step_s"] * (1 - shown.ratio[0])
     epochs = max(1, ceil(later / gain))
     return f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."
 

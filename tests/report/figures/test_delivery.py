@@ -77,6 +77,18 @@ def test_a_cache_pays_off_when_it_has_saved_its_build(table):
     assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds["tonic:naive", 1] == pytest.approx(6, rel=0.05)
 
 
+def test_a_cache_that_is_not_surely_faster_pays_off_nowhere():
+    records = []
+    for construction, build in (("naive", 0.5), ("disk", 4.0)):
+        axes = {name: value for name, value in vars(data_case("tonic", construction)).items() if name != "framework"}
+        records += blocks("tonic", step=6.0, passes=1, **axes)
+        for one in records[-3:]:
+            one.facts |= {"batches": 3, "disk_bytes": 1 << 20}
+            one.parts["build"].seconds = build
+    (panel,) = figure(table_of(records), "break-even").panels
+    assert panel.notes == ["tonic:disk is not shown to deliver faster than tonic:naive, which builds faster."]
+
+
 def test_thousands_of_batches_are_written_out():
     axes = {name: value for name, value in vars(data_case("tonic", "coo")).items() if name != "framework"}
     records = blocks("tonic", step=0.0016925, passes=1, **axes)

@@ -23,7 +23,7 @@ def test_a_committed_set_has_a_table_for_each_group_with_its_ranks_and_intervals
         assert len(timed) >= 8 and all(line.count(" & ") == len(columns) - 1 for line in timed)
         assert re.match(r"1 & fused\\textsuperscript\{a\} & .* ms & .* -- .* ms & 1\.00\$\\times\$", lines[1])
         assert "\n  \\centering\n" in table and re.search(r"\\label\{tab:snnbench-[12]-neuron-(soft|hard)\}", table)
-        assert "95 \\% interval: of the mean over blocks" in table
+        assert "95 \\% interval: of the geometric mean over blocks" in table
 
 
 def test_who_has_no_time_keeps_a_line_with_the_reason_below():
