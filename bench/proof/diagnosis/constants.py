@@ -53,8 +53,9 @@ def _biased(e: Evidence, p: float) -> Hypothesis:
 
 
 def _comparing(e: Evidence, p: float) -> Hypothesis:
-    """A neuron that compares with p and resets as it should: all its potentials are nearer to the threshold by the difference."""
-    if e.spec.adaptation is not None or e.spec.max_spikes > 1:
+    """A neuron that compares with p and subtracts what it should: all its potentials are nearer to the threshold by the
+    difference. With other resets the threshold is used nowhere else."""
+    if not e.spec.reset.startswith("soft") or e.spec.adaptation is not None or e.spec.max_spikes > 1:
         return e.right
     v, _ = run(e.spec, e.right.currents, e.right.spikes)
     return e.suppose(currents=currents_for(e, v + e.spec.threshold - p))
@@ -83,7 +84,7 @@ CONSTANTS = [
     _spec_field("the decay is about {p}, not {right}", "decay", (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1), 1e-3, 1.0),
     _spec_field("the threshold is about {p}, not {right}", "threshold", (0.5, 2.0), 1e-3, 1e3),
     Constant(
-        "potentials are compared with about {p} in place of {right}, and reset as they should",
+        "potentials are compared with about {p}, not {right}, which is subtracted",
         lambda e: e.spec.threshold,
         _comparing,
         (0.5, 2.0),
