@@ -7,6 +7,7 @@ from textwrap import wrap
 
 import vl_convert
 
+from ..machine.facts import machine_label
 from .figures import Figure, Panel, substituted
 from .figures.spec import ROW, Spec
 from .table import Table
@@ -22,6 +23,7 @@ MOST_LETTERS, FEWEST_LETTERS = 100, 8
 """Letters of a file's name about the conditions, and of a part of it that is cut."""
 LETTERS = 52
 """Letters of a title that fit into a line."""
+UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 ALL = "all"
@@ -91,7 +93,8 @@ DRAWING: dict[str, Callable[[Spec], bytes]] = {
 
 
 def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
-    """A whole specification for print: the panel's data, its title and notes, small type, light colours."""
+    """A whole specification for print: the panel's data, its title, what all cases have in common and notes, small type, light
+    colours."""
     variants = panel.names.get("variants", [])
     values = {
         **named("light"),
@@ -103,7 +106,10 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     if variants and all(variant in table.variants for variant in variants):
         values |= looks(variants, styles(table.variants), "light")
     spec = substituted(figure.spec, values)
-    subtitle = [line for text in (panel.title, *panel.notes, figure.key) for line in wrap(text, LETTERS + 8)]
+    machines = [machine_label(machine) for machine in table.conditions.machines.values()]
+    together = [text.replace(" ", UNBROKEN) for text in table.conditions.fixed]
+    common = " · ".join([*together, *(machines if len(machines) == 1 else [])])
+    subtitle = [line for text in (panel.title, common, *panel.notes, figure.key) for line in wrap(text, LETTERS + 8)]
     frame = "group" if "autosize" in spec else "bounds"
     title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
     return {**spec, "title": title, "config": config("light", TEXT_SIZE)}

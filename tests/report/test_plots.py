@@ -8,7 +8,7 @@ from support.paths import ROOT
 
 from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
 from snnbench.report.files import read_results
-from snnbench.report.plots import ALL, COLUMN_WIDTH, DRAWING, TWO_COLUMNS, Choice, drawn, paper_spec
+from snnbench.report.plots import ALL, COLUMN_WIDTH, DRAWING, TWO_COLUMNS, UNBROKEN, Choice, drawn, paper_spec
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +90,13 @@ def test_a_plot_that_stands_alone_says_what_its_marks_are(examples):
         if each.id in keys:
             subtitle = " ".join(paper_spec(each, each.panels[0], examples)["title"]["subtitle"])
             assert keys[each.id] in subtitle, subtitle
+
+
+def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
+    table = read_results([ROOT / "results" / "quickstart"]).table
+    times = next(each for each in figures_of(table) if each.id == "times")
+    subtitle = " ".join(paper_spec(times, times.panels[0], table)["title"]["subtitle"]).replace(UNBROKEN, " ")
+    assert all(text in subtitle for text in ("N = 256", "T = 50", "B = 16", "fp32", "1 core", "threads), "))
 
 
 def test_plots_of_data_say_epoch_and_which_data():
