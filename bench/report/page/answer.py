@@ -10,6 +10,7 @@ from ..metric import Entry
 from ..table import Table
 
 NOTHING = "Nothing is ranked: no case was proved and timed."
+NATIVE = "Nothing is ranked: each framework's own neuron is another network."
 MOST_NAMES = 4
 Group = list[Entry]
 """Ranked cases of one comparison group, the fastest first."""
@@ -22,7 +23,7 @@ def answer(table: Table) -> list[str]:
     """
     groups = [ranked for _, group in table.comparison_groups() if (ranked := _ranked(group))]
     if not groups:
-        return [NOTHING]
+        return [NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING]
     sentences = []
     kinds = grouped(groups, lambda group: (group[0].row.case.precision, group[0].row.delivers))
     several = len({precision for precision, _ in kinds}) > 1

@@ -55,8 +55,9 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
     text = " ".join([f"{len(ranked)} of {_count(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)])
-    say("good" if ranked else "doubt", text, brief="nothing is ranked")
-    if natives := [row for row in rows if row.sound and row.case.native]:
+    natives = [row for row in rows if row.sound and row.case.native]
+    say("good" if ranked else "note" if natives else "doubt", text, brief="nothing is ranked")
+    if natives:
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
         text = f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
         say("note", text, map(names, natives))

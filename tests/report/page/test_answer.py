@@ -2,12 +2,14 @@
 
 import re
 
+from support.paths import ROOT
 from support.recordings import data_case
 from support.synthetic import blocks, disturbed, record, table_of
 
 from snnbench.report.coverage import remarks_on
+from snnbench.report.files import read_results
 from snnbench.report.metric import SUMMARY
-from snnbench.report.page.answer import NOTHING, answer
+from snnbench.report.page.answer import NATIVE, NOTHING, answer
 from snnbench.report.page.trust import caveats, header, trust
 
 
@@ -47,6 +49,12 @@ def test_a_tie_is_no_victory():
     six = dict.fromkeys(("jax", "torch", "norse", "spyx", "sinabs", "snntorch"), 0.002)
     _, level = answer(table_of([one for n in (97, 193) for one in measured(six, neurons=n)]))
     assert level.count(" in 2") == 4 and level.endswith(", 2 more.")
+
+
+def test_native_neurons_are_no_reason_to_doubt():
+    table = read_results([ROOT / "results" / "natives"]).table
+    assert answer(table) == [NATIVE]
+    assert not [one for one in trust(table, [], []) if one["kind"] == "doubt" and one["brief"] == "nothing is ranked"]
 
 
 def test_one_block_decides_nothing_however_far_the_medians_are_apart():
