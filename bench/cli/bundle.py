@@ -34,6 +34,10 @@ def bundle(
     made, refused = bundle_of(ResultFolder(folder), by, note)
     for sentence in refused:
         say(sentence)
+    if own := sorted({record.case["network"].partition("@")[0] for record in made.records if record.case.get("network")}):
+        raise ConfigError(
+            f"{folder}: has cases of {', '.join(own)}, of your own: nobody else could verify them; bundle other runs"
+        )
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")
         say(f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is missing; then bundle again")

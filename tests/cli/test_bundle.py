@@ -7,8 +7,10 @@ import pytest
 from platformdirs import user_cache_path
 from support.forgery import Forged, written
 from support.paths import FAULTY, ROOT
+from support.synthetic import blocks
 
 from snnbench.adapters.base.case import Case, full_name
+from snnbench.records.store import ResultFolder
 
 QUICKSTART = ROOT / "results" / "quickstart"
 SECRET = "zanzibar-lab"
@@ -30,6 +32,16 @@ def test_a_bundle_is_named_like_its_experiment_and_verifies(bundled, snnbench_mo
     assert "60 records, no fault" in verified.stdout
     header = json.loads(path.read_text().splitlines()[0])
     assert (header["by"], header["note"], header["licence"]) == ("neuro", "a quiet machine", "CC-BY-4.0")
+
+
+def test_a_run_of_a_network_of_ones_own_is_refused(snnbench_module):
+    folder = snnbench_module.folder / "own"
+    nothing = dict.fromkeys(("layers", "neurons", "bias"))
+    for one in blocks("torch", workload="network", network="mine@0123456789abcdef", **nothing):
+        ResultFolder(folder).write_record(one)
+    ended = snnbench_module("bundle", folder)
+    sentence = "has cases of mine, of your own: nobody else could verify them; bundle other runs"
+    assert ended.exit_code == 2 and ended.stderr.strip().endswith(sentence), ended.stderr
 
 
 def test_json(bundled, snnbench_module):

@@ -2,6 +2,8 @@
 
 import json
 
+from snnbench.adapters.base.case import Case
+
 from . import forged_times as forged_times
 from .forgery import FORGERIES as FORGERIES
 from .forgery import claim_anew, faster, forgery, names_of, renamed, slots
@@ -200,6 +202,20 @@ def one_is_left_out_where_there_is_no_plan(forged):
 @forgery("unplanned", "was not planned")
 def a_case_from_elsewhere(forged):
     forged.planned = {case: name for case, name in names_of(forged).items() if not name.startswith("norse")}
+
+
+@forgery("unplanned", "its experiment's grid does not span it")
+def an_experiment_of_other_sizes(forged):
+    forged.planned = names_of(forged)
+    forged.experiment["grid"]["time_steps"] = [500]
+
+
+@forgery("schema", "is of a network of somebody's own, which is in no bundle")
+def a_network_of_their_own(forged):
+    record = forged.timed("norse")
+    own = {name: value for name, value in record["case"].items() if name not in ("layers", "neurons", "bias")}
+    record["case"] = {**own, "workload": "network", "network": "theirs@0123456789abcdef"}
+    record["case_id"] = Case.from_dict(record["case"]).id
 
 
 @forgery("twice", "4 records of 3 blocks")

@@ -17,10 +17,15 @@ MOST_POINTS = 20_000
 
 
 def planned_of(bundle: Bundle) -> dict[str, str]:
-    """Names of cases by their ids: the plan, or else every combination of the experiment's grid in all variants that have
-    a record. Empty where the experiment is none that this version understands."""
-    if bundle.planned or not bundle.experiment:
-        return bundle.planned
+    """Names of cases by their ids: the plan, or else what the experiment spans."""
+    return bundle.planned or spanned_by(bundle)
+
+
+def spanned_by(bundle: Bundle) -> dict[str, str]:
+    """Every combination of the experiment's grid in all variants that have a record: names by ids. Empty without an experiment
+    that this version understands."""
+    if not bundle.experiment:
+        return {}
     try:
         return _spanned(bundle, {name: value for name, value in bundle.experiment.items() if name != MEASURED})
     except Exception:  # of another version, or anybody's: its records are judged without a plan

@@ -80,6 +80,9 @@ def _verdict(path: Path, now: datetime) -> Verdict:
 
 def _as_far_as_it_goes(check: Iterator[Fault], record: Record, where: str) -> Iterator[Fault]:
     """A case that this version cannot build is a fault, and no end of the verification."""
+    if record.case.get("network"):
+        yield Fault("schema", where, "is of a network of somebody's own, which is in no bundle: nobody can compute it again")
+        return
     if (record.case.get("layers") or 0) > MOST_LAYERS:
         yield Fault("schema", where, f"layers = {record.case['layers']}: nobody computes more than {MOST_LAYERS}")
         return

@@ -11,7 +11,7 @@ from ..leaving import beyond
 from ..record import Record
 from ..rows import grouped, rows_of
 from .fault import Fault
-from .spanned import planned_of
+from .spanned import planned_of, spanned_by
 
 FEWEST = 5
 """Calls that are no accident when two records share them all."""
@@ -32,9 +32,12 @@ def whole(bundle: Bundle) -> Iterator[Fault]:
 def _plan(bundle: Bundle) -> Iterator[Fault]:
     for name in left_out_beside_others(bundle):
         yield Fault("missing", name, "was planned and has no record, beside others that have one")
+    spanned = spanned_by(bundle)
     for case, record in {record.case_id: record for record in bundle.records}.items():
         if bundle.planned and case not in bundle.planned:
             yield Fault("unplanned", full_name(record.typed_case), "has a record and was not planned")
+        elif spanned and case not in spanned:
+            yield Fault("unplanned", full_name(record.typed_case), "has a record, and its experiment's grid does not span it")
 
 
 def left_out(bundle: Bundle) -> list[str]:
