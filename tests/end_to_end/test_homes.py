@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 from support.paths import FAULTY
+from support.slow import representatives
 
 from snnbench.environments import environment
 
@@ -78,7 +79,7 @@ def test_a_wrong_lava_dl_is_rejected(snnbench, fault, precision, words):
     assert result["status"] == "check_failed" and words in result["reason"], result["reason"]
 
 
-@pytest.mark.parametrize(("name", "formats"), [("lava-dl", "int64"), ("spikingjelly-cupy", None)])
+@pytest.mark.parametrize(("name", "formats"), representatives([("lava-dl", "int64"), ("spikingjelly-cupy", None)], [1]))
 def test_natives_have_the_right_time_axis_in_every_format(snnbench, name, formats):
     grid = (
         f'neurons = [61]\ntime_steps = [31]\nbatch = [3]\ndevice = ["cpu"]\nneuron = ["native"]\nprecision = {["fp32", *SHORT]}'

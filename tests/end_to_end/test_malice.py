@@ -41,6 +41,7 @@ def test_a_proof_is_what_the_judge_says_of_it(malice):
     assert malice.record("wrong-patches-the-judge")["parts"]["proof"]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_a_finished_record_stays_as_it_was(snnbench):
     first = snnbench.run(snnbench.config(["torch"]))
     before = {path.name: path.read_bytes() for path in (first.folder / "records").iterdir()}

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 
+import pytest
 from support.pages import whole_page
 from support.paths import WRONG
 
@@ -14,6 +15,7 @@ from snnbench.report.tables.markdown import markdown_text
 NATIVES = WRONG / "natives.py"
 
 
+@pytest.mark.slow
 def test_a_run_measures_natives_and_ranks_none(snnbench):
     config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure="blocks = 2")
     ended = snnbench.run(config, "--set", "grid.neuron=native")

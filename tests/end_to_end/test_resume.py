@@ -68,6 +68,7 @@ def started(snnbench, config, *arguments):
     return snnbench.start("run", "--config", config, "--out", snnbench.folder / "out", *arguments)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_a_run_loses_nothing(snnbench):
     config = snnbench.config(["held"], ADAPTERS, SIZES, "blocks = 2")
     folder, records = snnbench.folder / "out", {}

@@ -79,12 +79,12 @@ def test_a_program_that_keeps_something_of_every_call_is_shown_to_grow(weighed):
 @pytest.mark.parametrize(("neurons", "most"), representatives([(256, 1.5), (1024, 1.25)], [0]))
 def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
     """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16 or 64 KiB and their pages. In a
-    heap with gaps more than twice as much is resident."""
+    heap with gaps more than twice as much is resident. The kernel counts pages in steps: a few may be missing."""
     grid = f'neurons = [{neurons}]\ntime_steps = [50]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
     ended = snnbench.run(snnbench.config(["torch"], grid=grid))
     border, figures = 50 * 16 * neurons * 4, ended.record("torch")["memory"]
-    assert 0.95 <= figures["forward"]["extra_bytes"] / (2 * border) < most
-    assert 0.95 <= figures["inference"]["extra_bytes"] / border < most
+    assert 0.9 <= figures["forward"]["extra_bytes"] / (2 * border) < most
+    assert 0.9 <= figures["inference"]["extra_bytes"] / border < most
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def spikes_and_gradients(adapter, case):
 @pytest.mark.parametrize(
     ("name", "neuron"),
     [
-        pytest.param(name, neuron, marks=() if name in ("torch", "sinabs") else pytest.mark.slow)
+        pytest.param(name, neuron, marks=() if name == "torch" else pytest.mark.slow)
         for name, construction, neuron in COMPILED
         if construction == "default"
     ],
@@ -52,6 +52,7 @@ def test_a_framework_compiled_is_the_same_network(name, neuron):
     assert (facts["graph_breaks"] > 0) == HERE[name].get("breaks", False)
 
 
+@pytest.mark.slow
 @pytest.mark.frameworks
 def test_code_is_generated_for_chunks_and_for_a_stepwise_network(short_chunks):
     program, _, verdict = judged(TorchLoop(), Case("torch", "stepwise", **CHUNKED))

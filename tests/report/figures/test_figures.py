@@ -204,26 +204,6 @@ def test_a_clock_that_stands_is_one_number():
     assert _range([2596.13, 2596.2]) == "2,596" and _range([1400.4, 2900.0]) == "1,400 – 2,900"
 
 
-def test_a_slow_start_pays_off_after_so_many_calls():
-    late = [
-        r.model_copy(update={"parts": {**r.parts, "import": r.parts["import"].model_copy(update={"seconds": 2.25})}})
-        for r in blocks("jax", step=0.002)
-    ]
-    (panel,) = figure(table_of(blocks("torch", step=0.004) + late), "cold-start").panels
-    said = {point["variant"]: point["pays"] for point in panel.data(table_of(blocks("torch", step=0.004) + late))}
-    medians = {"torch": 0.00406, "jax": 0.00203}
-    assert said == {"torch": "starts first", "jax": f"ahead after {round(2 / (medians['torch'] - medians['jax']) + 0.5)}"}
-
-
-def test_a_slow_start_pays_off_only_where_its_step_is_surely_faster():
-    for count, step, said in ((3, 0.004, "ahead: not decided"), (1, 0.002, "ahead: not decided"), (3, 0.005, "never ahead")):
-        late = blocks("jax", count, step=step)
-        for one in late:
-            one.parts["import"].seconds = 2.25
-        (panel,) = figure(table_of(blocks("torch", count, step=0.004) + late), "cold-start").panels
-        assert [point["pays"] for point in panel.points] == ["starts first", said]
-
-
 def trained(framework, curve, accuracy=1.0, step=0.004):
     """Records of a case that trains: taken apart, and its curve."""
     case = {"workload": "mnist-mlp", "loss": "cross-entropy", "optimizer": "sgd", "image": 9, "classes": 7}

@@ -211,6 +211,7 @@ def test_what_is_saved_is_what_is_shown(visit, examples):
     assert seen.heard == []
 
 
+@pytest.mark.slow
 def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
     clocks = []
 
