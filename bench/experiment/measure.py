@@ -49,9 +49,7 @@ class Measure(BaseModel):
     leave_beyond: Annotated[
         float | None,
         Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
-        Field(
-            description="a case that its first block shows to take so many times as long as the fastest is timed no more; none"
-        ),
+        Field(description="a case that its first block shows to take so many times as long as the fastest leaves; default: none"),
     ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 

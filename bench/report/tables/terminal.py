@@ -22,7 +22,7 @@ MOST_LINES = 1200
 UNLIMITED = 1000
 """Characters; no table is that wide."""
 BESIDE = (REMARKS, "status")
-"""Of these what stands below the table instead."""
+"""Columns that stand below the table, row by row, where it has no room."""
 DISPENSABLE = ["backward", "forward", BAR, REMARKS, "status", "memory", "95 % interval", "× best"]
 """Headings that a narrow terminal is spared, in this order, until the rest is whole: a figure without its interval says little.
 Remarks and statuses stand below the table then."""
