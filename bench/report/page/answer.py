@@ -94,9 +94,11 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
     rest = [f"in {undecided} it is not decided{_notes(groups)}"] if undecided else []
     rest += [f"in {alone} nobody else is ranked"] if alone else []
     if not decided:
-        return "; ".join([f"Not decided who is {what} in any of {total} conditions{_notes(groups)}", *rest[bool(undecided) :]])
+        nowhere = "in either condition" if total == 2 else f"in any of {total} conditions"
+        return "; ".join([f"Not decided who is {what} {nowhere}{_notes(groups)}", *rest[bool(undecided) :]])
     (name, count), *others = Counter(_name(group[0].row) for group in decided).most_common()
-    first = f"{name} is {what} in {'all' if count == total else f'{count} of'} {total} conditions"
+    where = f"{count} of {total}" if count < total else "both" if total == 2 else f"all {total}"
+    first = f"{name} is {what} in {where} conditions"
     named = [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
     left = sum(number for _, number in others[MOST_NAMES:])
     named += [f"{len(others) - MOST_NAMES} more in {left}"] if left else []
