@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from statistics import median, quantiles
 
+import numpy as np
+
 from ..machine.monitor import slowed
 from ..stats import drift
+from .pairing import levels
 from .record import Record, Timing
 
 FEWEST_BLOCKS = 3
@@ -24,7 +27,7 @@ def flags(records: Sequence[Record]) -> list[str]:
     """Names of the reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
-    counted = sum(map(_shows, blocks)) or len(blocks)  # of a row without a block that counts another remark says so
+    counted = int(np.isfinite(levels([records], "step")).sum()) or len(blocks)  # another remark tells of a row without one
     raised = {
         "few_blocks": 0 < counted < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
@@ -41,11 +44,6 @@ def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | N
     """How many of the slots of a phase were disturbed; None if there are none."""
     slots = [one for record in records if (timing := record.timing(phase)) for one in timing.column("disturbed")]
     return sum(one is not None for one in slots) / len(slots) if slots else None
-
-
-def _shows(timing: Timing) -> bool:
-    """Whether a block counts: half of its slots are undisturbed."""
-    return 2 * sum(one is None for one in timing.column("disturbed")) >= len(timing.slots)
 
 
 def _preempted(records: Sequence[Record]) -> float:

@@ -94,9 +94,9 @@ class Block:
                         continue
                     if live is None:
                         measure = self.launcher.measure
-                        leave_beyond = None if self.number else measure.leave_beyond  # who stayed once has all blocks
-                        meter = meter_of(self.device)
-                        live = LiveSet(measure, monitor, judge, self.launcher.canary, self.tell, meter, leave_beyond)
+                        if self.number:  # who stayed in the first block has all of them
+                            measure = measure.model_copy(update={"leave_beyond": None})
+                        live = LiveSet(measure, monitor, judge, self.launcher.canary, self.tell, meter_of(self.device))
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()

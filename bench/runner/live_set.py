@@ -172,11 +172,9 @@ class LiveSet:
         start_canary: Callable[[], Launched],
         tell: Callable[[str], None],
         meter: EnergyMeter | None = None,
-        leave_beyond: float | None = None,
     ):
-        """Without a `meter` nobody knows the energy of a step. Who is shown to take more than `leave_beyond` times as long as the
-        fastest leaves. Raises CannotStart."""
-        self.meter, self.leave_beyond = meter, leave_beyond
+        """Without a `meter` nobody knows the energy of a step. Raises CannotStart."""
+        self.meter = meter
         self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
         self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
@@ -235,7 +233,7 @@ class LiveSet:
 
     def _let_go(self, members: list[Member]) -> None:
         """Let those leave that the passes so far have shown to be beyond what is of interest."""
-        if factor := self.leave_beyond:
+        if factor := self.measure.leave_beyond:
             passes: dict[int, dict[int, dict[str, Any]]] = {}
             for at, member in enumerate(members):
                 for slot in member.timing["step"]["slots"] if "step" in member.warm else ():

@@ -127,8 +127,8 @@ class Slowing(Worker):
 
 
 def test_who_is_slow_in_most_passes_so_far_leaves_and_one_pass_is_not_most():
-    live = live_set(Worker("a", phases=("step",)), Worker("b", 0.0025, phases=("step",)), Slowing("c", phases=("step",)))
-    live.leave_beyond = 2.0
+    workers = Worker("a", phases=("step",)), Worker("b", 0.0025, phases=("step",)), Slowing("c", phases=("step",))
+    live = live_set(*workers, leave_beyond=2.0)
     live.time_passes(Random(1))
     slots = live.members[2].timing["step"]["slots"]
     fast = sum(slot["wall"] == 0.001 for slot in slots)

@@ -1,12 +1,11 @@
 """Cold start: what passes before the first result, and after how many calls a slow start has paid off."""
 
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
-from ...records.contrasts import Comparison
 from ..metric import Entry
 from ..table import Table
-from .figure import Figure, panel_of
+from .figure import Figure, paid_off_after, panel_of
 from .spec import APART, LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
 
 TEXT = (
@@ -28,7 +27,8 @@ def cold_start(table: Table) -> Figure:
             quickest, *others = started
             pays = ["starts first"]
             for entry, shown in zip(others, table.compared("step", quickest, others), strict=True):
-                pays.append(_pays_off(totals[entry.index] - totals[quickest.index], quickest.values["step_s"], shown))
+                later = totals[entry.index] - totals[quickest.index]
+                pays.append(_in_words(paid_off_after(later, quickest.values["step_s"], shown)))
             points = [_point(entry, totals[entry.index], after) for entry, after in zip(started, pays, strict=True)]
             panels.append(panel_of(table, where, started, FIELDS, points))
     return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY)
@@ -50,14 +50,10 @@ def _point(entry: Entry, total: float, pays: str) -> dict[str, Any]:
     return {"row": entry.index, "besides_s": _parts(entry)[3], "total": total, "pays": pays}
 
 
-def _pays_off(later: float, step: float, shown: Comparison) -> str:
-    """After how many steps who starts so many seconds `later` than the quickest, whose `step` takes so long, has made up for it.
-    `shown` compares their steps."""
-    if shown.low > 0:
-        return "never ahead"
-    if not shown.high < 0:
+def _in_words(calls: float | None) -> str:
+    if calls is None:
         return "ahead: not decided"
-    return f"ahead after {ceil(later / (step * (1 - shown.ratio[0]))):,}"
+    return "never ahead" if calls == inf else f"ahead after {ceil(calls):,}"
 
 
 def _spec() -> Spec:

@@ -1,6 +1,6 @@
 """How recordings become batches: where an epoch goes, what it keeps in memory, and when a cache has paid off."""
 
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from ... import units
@@ -8,7 +8,7 @@ from ...records.contrasts import Comparison
 from ..metric import Entry
 from ..table import Table
 from .breakdown import taken_apart
-from .figure import Figure, Panel, panel_of, short
+from .figure import Figure, Panel, paid_off_after, panel_of, short
 from .labels import along, column, labelled
 from .spec import (
     COLOUR,
@@ -155,12 +155,12 @@ def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
 
 def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
     """After how many epochs `entry` has made up for a longer build than that of the `first`; `shown` compares their epochs."""
-    if shown.low > 0:
+    after = paid_off_after(_seconds(entry, 0) - _seconds(first, 0), first.values["step_s"], shown)
+    if after == inf:
         return f"{entry.variant} never catches up with {first.variant}, which builds faster and delivers faster."
-    if not shown.high < 0:
+    if after is None:
         return f"{entry.variant} is not shown to deliver faster than {first.variant}, which builds faster."
-    later, gain = _seconds(entry, 0) - _seconds(first, 0), first.values["step_s"] * (1 - shown.ratio[0])
-    epochs = max(1, ceil(later / gain))
+    epochs = max(1, ceil(after))
     return f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from ...records.contrasts import Comparison
 from ...records.rows import grouped
 from ..metric import STEP_FIRST, Entry
 from ..table import Table
@@ -73,6 +74,14 @@ def by_phase(
         for phase in STEP_FIRST
         if (having := [entry for entry in group if has(entry, phase)])
     ]
+
+
+def paid_off_after(later: float, seconds: float, shown: Comparison) -> float | None:
+    """After how many calls who starts so many seconds `later` than another, whose call takes so many `seconds`, has made up for
+    it: infinitely many if it is surely slower, None if that is not decided. `shown` compares their calls."""
+    if shown.low > 0:
+        return inf
+    return later / (seconds * (1 - shown.ratio[0])) if shown.high < 0 else None
 
 
 def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
