@@ -36,7 +36,8 @@ RUN grep -Ev '^(#|torch==|(ast_serialize|axe-playwright-python|execnet|greenlet|
 # the rest of our sources, of which only these files decide how they are installed.
 ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
-COPY bench/__init__.py bench/files.py bench/mistakes.py bench/texts.py /opt/installer/snnbench/
+COPY bench/__init__.py /opt/installer/snnbench/
+COPY bench/common /opt/installer/snnbench/common/
 COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py bench/environments/link.py \
      bench/environments/packages.py bench/environments/recipes.py bench/environments/requirements.py \
      /opt/installer/snnbench/environments/

@@ -81,7 +81,7 @@ test-all: $(VENV)/.kernels
 	$(PYTEST)
 
 # Of the full matrices, those that .ci/run runs after `make test`: frameworks in the sandbox, compiled frameworks, kernels.
-SLOW_IN_CI := tests/worker tests/adapters/base tests/compile tests/kernels
+SLOW_IN_CI := tests/worker tests/adapters/base tests/adapters/ranks tests/compile tests/kernels
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) -m slow $(SLOW_IN_CI)
 

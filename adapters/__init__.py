@@ -8,32 +8,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from snnbench.core.case import Case as Case
+    from snnbench.core.contract import Adapter as Adapter
+    from snnbench.core.contract import FixedPoint as FixedPoint
+    from snnbench.core.contract import Unsupported as Unsupported
+    from snnbench.core.network import Network as Network
+    from snnbench.core.network import Node as Node
     from snnbench.kernels.spec import NeuronSpec as NeuronSpec
     from snnbench.kernels.surrogates import derivative as derivative
 
-    from .base.case import Case as Case
-    from .base.contract import Adapter as Adapter
-    from .base.contract import FixedPoint as FixedPoint
-    from .base.contract import Unsupported as Unsupported
     from .base.jax_adapter import JaxAdapter as JaxAdapter
-    from .base.network import Network as Network
-    from .base.network import Node as Node
     from .base.spikes import jax_spike as jax_spike
     from .base.spikes import torch_spike as torch_spike
     from .base.time_loop import TimeLoop as TimeLoop
     from .base.torch_adapter import TorchAdapter as TorchAdapter
 
 _MODULES = {
-    "Adapter": ".base.contract",
-    "Case": ".base.case",
-    "FixedPoint": ".base.contract",
+    "Adapter": "snnbench.core.contract",
+    "Case": "snnbench.core.case",
+    "FixedPoint": "snnbench.core.contract",
     "JaxAdapter": ".base.jax_adapter",
-    "Network": ".base.network",
+    "Network": "snnbench.core.network",
     "NeuronSpec": "snnbench.kernels.spec",
-    "Node": ".base.network",
+    "Node": "snnbench.core.network",
     "TimeLoop": ".base.time_loop",
     "TorchAdapter": ".base.torch_adapter",
-    "Unsupported": ".base.contract",
+    "Unsupported": "snnbench.core.contract",
     "derivative": "snnbench.kernels.surrogates",
     "jax_spike": ".base.spikes",
     "torch_spike": ".base.spikes",

@@ -7,9 +7,9 @@ Euler step multiplies the input by 1 − decay.
 
 from math import log
 
+from snnbench.core.case import Case
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 
 RESETS = {"soft": "soft", "hard-straight": "hard"}

@@ -9,10 +9,10 @@ the spikes in front of a convolution.
 
 from typing import Any
 
+from snnbench.core.case import SPIKES, Case
+from snnbench.core.network import INPUT, Network
 from snnbench.kernels.spec import LEARNED
 
-from .base.case import SPIKES, Case
-from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
 
 LINEAR = {

@@ -4,9 +4,9 @@
 `associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
 """
 
+from snnbench.core.case import Case
 from snnbench.kernels.spec import LEARNED, decay_of
 
-from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import jax_spike, reset
 

@@ -5,7 +5,8 @@
 `parallel`       `LinearLIF`, which never resets, under `unroll_parallel`, an associative scan.
 """
 
-from .base.case import Case
+from snnbench.core.case import Case
+
 from .base.jax_adapter import JaxAdapter
 
 SLOPES = {"triangle": (1,)}

@@ -8,9 +8,10 @@ dt/τ_mem = 1 − decay. The scan is ours, as `Topology` has it: that knows neit
 The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: spikes at exact times, with exact gradients.
 """
 
-from .base.case import Case
+from snnbench.core.case import Case
+from snnbench.core.network import Network
+
 from .base.jax_adapter import JaxAdapter
-from .base.network import Network
 
 HALF = "jaxsnn's spike is one half where a potential is just the threshold, as they are now and then in bf16 and fp16"
 

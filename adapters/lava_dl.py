@@ -16,10 +16,10 @@ import sys
 import time
 import types
 
+from snnbench.core.case import Case
+from snnbench.core.contract import FixedPoint
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
-from .base.contract import FixedPoint
 from .base.torch_adapter import TorchAdapter
 
 # SLAYER imports its object detector, which needs torchvision and OpenCV; no neuron uses it.

@@ -6,7 +6,8 @@ none of them. So `soft` is proved with another one, `{ reset = "soft", surrogate
 infinity where a potential is 22 or more below the threshold. torch.compile did not end within two minutes on 31 of its steps.
 """
 
-from .base.case import Case
+from snnbench.core.case import Case
+
 from .base.torch_adapter import TorchAdapter
 
 FIRING = {("rectangle", 1): "Rectangular", ("triangle", 1): "Polynomial"}

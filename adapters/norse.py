@@ -14,8 +14,9 @@ All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents a
 is passed although these versions ignore it: the slope is 1 either way.
 """
 
-from .base.case import Case
-from .base.network import Network
+from snnbench.core.case import Case
+from snnbench.core.network import Network
+
 from .base.torch_adapter import TorchAdapter
 
 METHODS = {("superspike", 1): ("super", 1.0), ("triangle", 1): ("triangle", 1.0), ("sigmoid", 4): ("tanh", 2.0)}

@@ -8,8 +8,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from .base.complete import NoAdapter, adapter_class
-from .base.contract import Adapter
+from snnbench.core.complete import NoAdapter, adapter_class
+from snnbench.core.contract import Adapter
 
 BUILT_IN = {
     "fused": "snnbench.adapters.fused:Fused",

@@ -12,8 +12,9 @@ sequence, however many steps there are.
 from math import log, prod
 from types import MappingProxyType, SimpleNamespace
 
-from .base.case import Case
-from .base.contract import Unsupported
+from snnbench.core.case import Case
+from snnbench.core.contract import Unsupported
+
 from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 

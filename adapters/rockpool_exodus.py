@@ -6,9 +6,9 @@ inverse, leave nothing of it: the residue of the step before is 10⁻¹².
 
 from math import log, prod
 
+from snnbench.core.case import Case
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
 from .base.torch_adapter import TorchAdapter
 from .rockpool import SYNAPSE_OFF, constant, from_rest
 

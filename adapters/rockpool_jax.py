@@ -9,7 +9,8 @@ import math
 from importlib import import_module
 from unittest.mock import patch
 
-from .base.case import Case
+from snnbench.core.case import Case
+
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import jax_spike
 

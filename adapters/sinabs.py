@@ -11,10 +11,10 @@ from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
-from .base.network import INPUT, Network
 from .base.torch_adapter import TorchAdapter
 
 

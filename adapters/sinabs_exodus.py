@@ -1,7 +1,8 @@
 """Sinabs with the EXODUS kernels (https://github.com/synsense/sinabs-exodus): the same `LIF`, its time loop in CUDA."""
 
-from .base.case import Case
-from .base.network import Network
+from snnbench.core.case import Case
+from snnbench.core.network import Network
+
 from .sinabs import Sinabs
 
 

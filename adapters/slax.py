@@ -9,7 +9,8 @@ What `init` hands out as the state is the one after a first step, so the state a
 
 from math import log
 
-from .base.case import Case
+from snnbench.core.case import Case
+
 from .base.jax_adapter import JaxAdapter
 
 

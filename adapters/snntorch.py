@@ -15,11 +15,11 @@
 from math import log, prod
 from types import MappingProxyType
 
+from snnbench.core.case import Case
+from snnbench.core.contract import Unsupported
+from snnbench.core.network import Network
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
-from .base.contract import Unsupported
-from .base.network import Network
 from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
 

@@ -21,9 +21,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from .base.case import SPIKES, Case
-from .base.contract import Unsupported
-from .base.network import Network
+from snnbench.core.case import SPIKES, Case
+from snnbench.core.contract import Unsupported
+from snnbench.core.network import Network
+
 from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 

@@ -6,8 +6,9 @@ kernels take any surrogate that tells its CUDA code.
 
 from dataclasses import replace
 
-from .base.case import Case
-from .base.network import Network
+from snnbench.core.case import Case
+from snnbench.core.network import Network
+
 from .base.spikes import torch_spike
 from .spikingjelly import SpikingJelly
 

@@ -12,9 +12,9 @@
 from math import isclose, prod
 from types import MappingProxyType
 
+from snnbench.core.case import Case
 from snnbench.kernels.surrogates import derivative
 
-from .base.case import Case
 from .base.jax_adapter import JaxAdapter
 from .base.spikes import reset
 

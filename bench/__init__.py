@@ -19,7 +19,7 @@ _HOMES = {
     "run": ".api.running",
     "check": ".api.checking",
     "Verdict": ".api.checking",
-    "ConfigError": ".mistakes",
+    "ConfigError": ".common.mistakes",
 }
 _CALLED = ("load", "run", "check")
 
@@ -44,7 +44,7 @@ def _is_worker() -> bool:
 
 def _refuse(name: str) -> None:
     """A worker that checked what it imports would start workers without an end."""
-    from .mistakes import ConfigError
+    from .common.mistakes import ConfigError
 
     advice = "put that under `if __name__ == '__main__':`"
     raise ConfigError(f"this file calls snnbench.{name} when it is imported, and workers import it; {advice}")

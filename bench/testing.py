@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from .common.mistakes import ConfigError
 from .experiment.setting import Argument
 from .experiment.values import parse_duration
-from .mistakes import ConfigError
 from .runner.check import checker, plan_check, points_to_check
 from .runner.planning import PlannedCase
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from snnbench.core.case import Case
+from snnbench.core.contract import Adapter, Program
+from snnbench.core.network import Network
 from snnbench.kernels.spec import NeuronSpec
 
-from .case import Case
-from .contract import Adapter, Program
-from .network import Network
-from .ranks.refused import cannot_share
+from ..ranks.refused import cannot_share
 
 Function = Callable[..., Any]
 """A pure function of JAX arrays."""

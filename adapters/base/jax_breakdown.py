@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import jax
 
-from .breakdown import Breakdown
+from snnbench.core.breakdown import Breakdown
 
 
 class Stepped(Protocol):

@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network, Node, Shape
 from snnbench.kernels.spec import NeuronSpec
-
-from .case import Case
-from .network import INPUT, Network, Node, Shape
 
 Value = Any
 """A JAX array (T, B, *features)."""

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .ranks.parts import parts
+from snnbench.core.sharded import parts
 
 RANKS = "ranks"
 """The axis of the mesh."""

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .breakdown import Breakdown
-from .case import Case
-from .contract import LEARNING_RATE, Parameters, Program
+from snnbench.core.breakdown import Breakdown
+from snnbench.core.case import Case
+from snnbench.core.contract import LEARNING_RATE, MemoryProbe, Parameters, Program
+from snnbench.core.network import INPUT, Network, Shape
+from snnbench.core.result import Array, Result
+from snnbench.core.rolling import rolled
+
 from .jax_breakdown import breakdown, bytes_of
 from .jax_network import JaxNetwork, JaxSpelling, Own, Value
 from .jax_residuals import Form
 from .jax_training import Updates, loss_of
-from .memory_probe import MemoryProbe
-from .network import INPUT, Network, Shape
-from .result import Array, Result
-from .rolling import rolled
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
 

@@ -12,17 +12,18 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
-from .case import Case
-from .contract import Parameters
+from snnbench.core.case import Case
+from snnbench.core.contract import Parameters
+from snnbench.core.network import Network
+from snnbench.core.result import Array
+from snnbench.core.sharded import AXIS, SIZE
+
 from .jax_network import MOMENTS, JaxSpelling, Value
 from .jax_parts import RANKS, EqualParts
 from .jax_program import JaxProgram, JaxResult
 from .jax_terms import terms
 from .jax_time import Pipeline
 from .jax_training import loss_of_items
-from .network import Network
-from .ranks.parts import AXIS, SIZE
-from .result import Array
 
 
 @dataclass(frozen=True)

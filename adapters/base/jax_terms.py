@@ -9,13 +9,14 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
-from .case import ABSENT, Case
-from .contract import Parameters
+from snnbench.core.case import ABSENT, Case
+from snnbench.core.contract import Parameters
+from snnbench.core.result import Array
+
+from ..ranks.timed import mean_of, numbers, timed
 from .jax_network import JaxNetwork, Own, Value
 from .jax_parts import RANKS
 from .jax_program import JaxProgram
-from .ranks.timed import mean_of, numbers, timed
-from .result import Array
 
 ROUNDS = 20
 """Of what devices do together, in one compiled call, whose start is then a small part of it."""

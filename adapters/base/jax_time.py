@@ -12,10 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from snnbench.core.network import INPUT, Node
+
 from .jax_network import OPERATIONS, JaxNetwork, Own, Part, Value
 from .jax_parts import RANKS, EqualParts
 from .jax_residuals import Form
-from .network import INPUT, Node
 
 Values = dict[str, Value]
 """By node."""

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .training import MEAN_OF_TIME, OPTIMIZERS
+from snnbench.core.training import MEAN_OF_TIME, OPTIMIZERS
 
 Tree = dict[str, dict[str, Any]]
 """Arrays by node and name."""

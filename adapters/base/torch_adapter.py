@@ -6,13 +6,13 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from snnbench.core.case import Case
+from snnbench.core.contract import Adapter, Program, Unsupported
+from snnbench.core.modes import COMPILE_MODES
+from snnbench.core.network import LAYERS, Network
 from snnbench.kernels.spec import NeuronSpec
 
-from .case import Case
-from .contract import Adapter, Program, Unsupported
-from .modes import COMPILE_MODES
-from .network import LAYERS, Network
-from .ranks.refused import cannot_share
+from ..ranks.refused import cannot_share
 
 if TYPE_CHECKING:
     import torch

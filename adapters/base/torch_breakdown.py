@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from .breakdown import Breakdown, stage_of
+from snnbench.core.breakdown import Breakdown, stage_of
+
 from .torch_network import LinearNeuron, Part, TorchNetwork
 from .torch_training import Trainer
 

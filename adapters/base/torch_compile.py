@@ -12,10 +12,11 @@ from torch._dynamo.callback import callback_handler
 from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
 from torch._dynamo.utils import counters
 
-from .case import Case
-from .contract import BuildFailed
-from .modes import COMPILE_MODES
-from .network import Network
+from snnbench.core.case import Case
+from snnbench.core.contract import BuildFailed
+from snnbench.core.modes import COMPILE_MODES
+from snnbench.core.network import Network
+
 from .time_loop import State, TimeLoop
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_program import TorchProgram, TorchResult

@@ -6,7 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from .network import Network, Node
+from snnbench.core.network import Network, Node
+
 from .torch_network import Container, layer_of
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .case import Case
-from .contract import Unsupported
-from .network import Network
+from snnbench.core.case import Case
+from snnbench.core.contract import Unsupported
+from snnbench.core.network import Network
+
 from .torch_network import TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 

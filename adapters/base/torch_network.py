@@ -8,9 +8,10 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from .case import Case
-from .contract import Unsupported
-from .network import INPUT, LAYERS, Network, Node, Shape
+from snnbench.core.case import Case
+from snnbench.core.contract import Unsupported
+from snnbench.core.network import INPUT, LAYERS, Network, Node, Shape
+
 from .time_loop import State, TimeLoop
 
 Kind = TypeVar("Kind", bound=nn.Module)

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .breakdown import Breakdown
-from .case import Case
-from .contract import LEARNING_RATE, OtherNetwork, Parameters, Program
-from .memory_probe import MemoryProbe
-from .modes import COMPILE_MODES
-from .network import INPUT, Network, Shape
-from .result import Array, Result
-from .rolling import rolled
+from snnbench.core.breakdown import Breakdown
+from snnbench.core.case import Case
+from snnbench.core.contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
+from snnbench.core.modes import COMPILE_MODES
+from snnbench.core.network import INPUT, Network, Shape
+from snnbench.core.result import Array, Result
+from snnbench.core.rolling import rolled
+
 from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
 from .torch_training import Trainer

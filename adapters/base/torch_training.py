@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .training import MEAN_OF_TIME, OPTIMIZERS
+from snnbench.core.training import MEAN_OF_TIME, OPTIMIZERS
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer

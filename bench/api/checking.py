@@ -6,9 +6,9 @@ from typing import Any
 
 from snnbench.kernels.spec import NEURONS
 
+from ..common.mistakes import ConfigError, shown
 from ..experiment.setting import Argument
 from ..experiment.values import parse_duration
-from ..mistakes import ConfigError, shown
 from ..runner.check import FIGURES, WELL, Checked, checker, plan_check, points_to_check
 from .references import is_reference, reference_of
 from .running import values_of

@@ -3,7 +3,7 @@
 import inspect
 from pathlib import Path
 
-from ..mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, shown
 
 
 def reference_of(adapter: str | type) -> str:

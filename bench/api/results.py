@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..mistakes import ConfigError
+from ..common.mistakes import ConfigError
 from ..records.rows import Row
 from ..records.store import ResultFolder
+from ..report.columns.metric import SUMMARY, Metric
 from ..report.coverage import reason_of
 from ..report.files import Results as Read
 from ..report.files import results_of
-from ..report.metric import SUMMARY, Metric
 from ..report.table import Table
 from ..report.tables.frame import frame_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
+from ..common.mistakes import ConfigError, nearest
 from ..experiment.setting import Argument
-from ..mistakes import ConfigError, nearest
 from ..runner.planning import Where, left_out_in_words, load_plan
 from ..runner.progress import execute_shown
 from .references import reference_of

@@ -74,8 +74,8 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
 
     A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
     """
-    from ..mistakes import ConfigError
-    from ..texts import SHOWN, clean, cut
+    from ..common.mistakes import ConfigError
+    from ..common.texts import SHOWN, clean, cut
 
     try:
         from .app import app, load_verb

@@ -8,10 +8,10 @@ from rich.markup import escape
 
 from snnbench.kernels.spec import NEURONS
 
+from ..common.mistakes import ConfigError
 from ..environments.inventory import take_inventory
 from ..environments.versions import versions_among
 from ..experiment.grid import others
-from ..mistakes import ConfigError
 from ..runner import variants
 from ..runner.planning import adapter_files
 from .console import output, print_json

@@ -11,9 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
+from ..common.mistakes import ConfigError, shown
+from ..common.texts import SHOWN, clean, cut
 from ..experiment.shipped import names
-from ..mistakes import ConfigError, shown
-from ..texts import SHOWN, clean, cut
 from . import exit_codes
 from .console import say
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..files import write_atomically
-from ..mistakes import ConfigError
-from ..report.badge import badge_of, badge_svg, endings_in
+from ..common.files import write_atomically
+from ..common.mistakes import ConfigError
+from ..community.badge import badge_of, badge_svg, endings_in
 
 
 def badge(

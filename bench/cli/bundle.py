@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from ..files import write_atomically
-from ..mistakes import ConfigError
-from ..records.bundle import SUFFIX, bundle_of, text_of
+from ..common.files import write_atomically
+from ..common.mistakes import ConfigError
+from ..community.bundle import SUFFIX, bundle_of, text_of
+from ..community.verify.unfinished import unfinished
 from ..records.store import ResultFolder
-from ..records.verdicts.unfinished import unfinished
 from . import exit_codes
 from .console import output, print_json, say
 from .options import Json

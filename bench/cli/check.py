@@ -7,10 +7,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base.case import DATA
 from snnbench.kernels.spec import NEURONS
 
-from ..data.datasets import FRAMED
+from ..core.case import DATA
+from ..core.datasets import FRAMED
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say

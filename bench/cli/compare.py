@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..files import write_atomically
-from ..mistakes import ConfigError
+from ..common.files import write_atomically
+from ..common.mistakes import ConfigError
 from ..records.changes import NOISE
 from ..records.compare import OTHER_MACHINE, PAIRED, STORED, Comparison, compare_sets, compare_variants, compare_with_copies
 from ..records.rows import Row

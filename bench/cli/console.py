@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..texts import SHOWN, clean, cut
+from ..common.texts import SHOWN, clean, cut
 
 WIDTH_WITHOUT_TERMINAL = 180
 

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from ..data.datasets import DATA_SETS
+from ..common.mistakes import ConfigError, nearest
+from ..core.datasets import DATA_SETS
 from ..data.files import make as write
-from ..mistakes import ConfigError, nearest
 from .console import messages, output
 
 data = typer.Typer(no_args_is_help=True, help="Files of events: what data loading is measured on.")

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .. import units
+from ..common import units
 from ..environments.environment import known
 from ..environments.inventory import default_home, measured_ceilings, timed_kernels
 from ..machine.best_rates import best_rates

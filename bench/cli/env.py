@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from .. import units
+from ..common import units
 from ..environments.create import create as make
 from ..environments.damage import damage
 from ..environments.environment import Environment, NotMade, known

@@ -25,7 +25,7 @@ def of_statuses(statuses: list[str], named: bool) -> int:
 
 def of_rows(rows: "list[Row]") -> int:
     """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
-    from ..status import RETRIED
+    from ..core.status import RETRIED
 
     statuses = {record.status for row in rows for record in row.records}
     if statuses & {"check_failed", "implausible"}:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ..common.mistakes import ConfigError
 from ..experiment.config import Experiment
-from ..mistakes import ConfigError
 from .console import print_json
 
 

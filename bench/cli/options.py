@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from snnbench.adapters.base.case import INPUTS
 from snnbench.kernels.spec import NEURONS
 
+from ..common.mistakes import ConfigError
+from ..core.case import INPUTS
 from ..experiment.config import Grid
 from ..experiment.setting import Option, Setting
 from ..experiment.values import parse_duration, parse_neuron_text
-from ..mistakes import ConfigError
 from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
 from .console import messages

@@ -4,9 +4,8 @@ from typing import Any
 
 import typer
 
-from snnbench.adapters.base.case import sizes, unusual
-
-from .. import units
+from ..common import units
+from ..core.case import sizes, unusual
 from ..experiment.setting import parse_setting
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts

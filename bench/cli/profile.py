@@ -7,10 +7,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from snnbench.adapters.base.breakdown import KINDS, STAGES
-from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
-
-from .. import units
+from ..common import units
+from ..core.breakdown import KINDS, STAGES
+from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..runner.check import plan_check, points_to_check
 from ..runner.profile import Profiled, profiled
 from . import exit_codes, options

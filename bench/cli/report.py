@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from snnbench.adapters.base.case import PHASES
-
-from ..mistakes import ConfigError, nearest
+from ..common.mistakes import ConfigError, nearest
+from ..core.case import PHASES
 from ..records.store import ResultFolder
 from ..report.figures import NAMES, read_published
 from ..report.files import Results, plotted, read_results, write_plots, write_report

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from ..common.mistakes import ConfigError
 from ..environments.environment import NotMade
 from ..environments.versions import version_environment, versions_among
 from ..experiment.config import load_config
 from ..experiment.setting import parse_setting
-from ..mistakes import ConfigError
 from ..runner.planning import Where, load_plan
 from ..runner.progress import execute_shown
 from . import exit_codes, options

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ..files import naming, own_folder, write_atomically
-from ..mistakes import ConfigError
-from ..report.site.pages import site_files
-from ..report.site.source import Source
+from ..common.files import naming, own_folder, write_atomically
+from ..common.mistakes import ConfigError
+from ..community.site.pages import site_files
+from ..community.site.source import Source
 from . import exit_codes
 from .console import output, print_json, say
 from .options import Json

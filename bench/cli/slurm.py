@@ -7,18 +7,18 @@ from pathlib import Path
 
 import typer
 
+from ..common.mistakes import ConfigError
+from ..common.texts import clean, cut
 from ..executors.slurm import Task
 from ..executors.slurm_array import ArrayRun, Wanted
 from ..experiment.config import load_config
 from ..experiment.grid import most_groups
 from ..experiment.setting import parse_setting
 from ..experiment.shipped import located
-from ..mistakes import ConfigError
 from ..records.merge import merge_folders
 from ..records.store import ResultFolder
 from ..report.files import results_of, write_report
 from ..runner.planning import adapter_files
-from ..texts import clean, cut
 from . import exit_codes
 from .console import messages, print_json, say
 from .results import print_results

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from ..mistakes import ConfigError
-from ..records.bundle import bundle_files
-from ..records.verdicts.fault import Fault, folded
-from ..records.verdicts.form import NoBundle
-from ..records.verdicts.verify import Verdict
-from ..records.verdicts.verify import verify as verdicts_of
+from ..common.mistakes import ConfigError
+from ..community.bundle import bundle_files
+from ..community.verify.fault import Fault, folded
+from ..community.verify.form import NoBundle
+from ..community.verify.verify import Verdict
+from ..community.verify.verify import verify as verdicts_of
 from . import exit_codes
 from .console import output, print_json
 from .options import Json

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..mistakes import ConfigError
-from .datasets import DataSet
+from ..common.mistakes import ConfigError
+from ..core.datasets import DataSet
 from .recordings import Events, Recordings
 
 OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Unsupported
-
-from ..mistakes import ConfigError
+from ..common.mistakes import ConfigError
+from ..core.case import Case
+from ..core.contract import Unsupported
 from . import full_disk
 from .reading import opened
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..files import naming, own_folder, write_atomically
-from ..mistakes import ConfigError
+from ..common.files import naming, own_folder, write_atomically
+from ..common.mistakes import ConfigError
+from ..core.datasets import DataSet
 from . import full_disk
-from .datasets import DataSet
 from .synthetic import Recording, recording
 
 MARKER = "snnbench.json"

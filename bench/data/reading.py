@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ..mistakes import ConfigError
-from .datasets import DataSet, form_of
+from ..common.mistakes import ConfigError
+from ..core.datasets import DataSet, form_of
 from .event_files import Gestures, Saccades
 from .recordings import Recordings
 from .sounds import Sounds

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..mistakes import ConfigError
-from .datasets import DataSet
+from ..common.mistakes import ConfigError
+from ..core.datasets import DataSet
 
 
 class Events(NamedTuple):

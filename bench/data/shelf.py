@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from snnbench.adapters.base.case import Case
-
-from ..files import cache_folder
-from .datasets import SYNTHETIC, form_of
+from ..common.files import cache_folder
+from ..core.case import Case
+from ..core.datasets import SYNTHETIC, form_of
 from .files import GENERATOR, make
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..mistakes import ConfigError
-from .datasets import DataSet
+from ..common.mistakes import ConfigError
+from ..core.datasets import DataSet
 from .recordings import Events, Recordings
 
 TIMES, UNITS, LABELS = "spikes/times", "spikes/units", "labels"

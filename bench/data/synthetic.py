@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .datasets import DataSet
+from ..core.datasets import DataSet
 
 NOISE = 0.1
 """The share of events that belong to no pattern."""

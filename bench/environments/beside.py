@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from ..common.mistakes import ConfigError
+from ..common.texts import anonymous
+from ..core.jobs import Inquiry
 from ..executors.local import LocalExecutor
-from ..mistakes import ConfigError
-from ..texts import anonymous
-from ..worker.task import Inquiry
 from .environment import known, named
 from .inventory import Inventory, take_inventory
 from .link import PACKAGES, locations

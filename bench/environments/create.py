@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import snnbench
 from snnbench.adapters import registry
 
-from ..files import write_atomically
-from ..worker.task import Inquiry
+from ..common.files import write_atomically
+from ..core.jobs import Inquiry
 from . import requirements
 from .damage import ask_environment, damage
 from .environment import MARKER, Environment, NotMade, discard, locked

@@ -8,10 +8,10 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from ..core.jobs import Inquiry
 from ..executors.executor import Executor
 from ..executors.launch import launch_apart
 from ..executors.local import LocalExecutor
-from ..worker.task import Inquiry
 from .environment import Environment, NotMade
 
 TIMEOUT_S = 120.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import exclusive, own_folder
-from ..mistakes import ConfigError, nearest
+from ..common.files import exclusive, own_folder
+from ..common.mistakes import ConfigError, nearest
 from . import requirements
 from .link import locations
 from .recipes import Recipe, environments_folder, load_recipes

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from venv import EnvBuilder
 
-from ..files import write_atomically
+from ..common.files import write_atomically
 from . import requirements
 from .environment import FINISHED, Environment, NotMade, discard, read_json
 from .packages import Target, install_packages, remove_half_installed

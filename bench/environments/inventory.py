@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import OWN, references
 
+from ..common.mistakes import ConfigError
+from ..core.case import Case
+from ..core.jobs import Inquiry
 from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import NoAnswerInTime, launch_apart
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from ..mistakes import ConfigError
-from ..worker.task import Inquiry
 from .damage import ask_environment
 from .environment import Environment, NotMade, known
 from .versions import version_environment, versions_among

@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ..mistakes import ConfigError, nearest, shown, wanted
+from ..common.mistakes import ConfigError, nearest, shown, wanted
 from .link import package_folder
 
 FILE, VERSIONS = "environments.toml", "versions"

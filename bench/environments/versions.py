@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import Field, ValidationError, field_validator
 
-from ..mistakes import ConfigError, nearest, shown
+from ..common.mistakes import ConfigError, nearest, shown
 from .environment import MARKER, Environment, known, named
 from .recipes import FILE, VERSIONS, Recipe, Step, Table, environments_folder, message, read_tables
 

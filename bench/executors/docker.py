@@ -12,12 +12,11 @@ from typing import Any
 from docker.errors import APIError, ImageNotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
-from snnbench.adapters.base.fingerprint import files_of
-
+from ..common.mistakes import ConfigError
+from ..core.fingerprint import files_of
 from ..experiment.config import Experiment
 from ..machine.cores import usable_cores
 from ..machine.nvml import visible_devices
-from ..mistakes import ConfigError
 from .docker_engine import FAILURES, OWNER, Engine, in_short
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
 from .local import kernel_kills

@@ -13,7 +13,7 @@ import psutil
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
-from ..mistakes import ConfigError
+from ..common.mistakes import ConfigError
 
 OWNER = "snnbench.owner"
 """Label of every container. Its value is the process that started it, as `boot:namespace:pid:start time`."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from ..common.texts import clean
 from ..schema import (
     Breakdown,
     Bytes,
@@ -28,7 +29,6 @@ from ..schema import (
 )
 from ..schema.distributed import Distributed
 from ..schema.facts import Facts
-from ..texts import clean
 
 SENSELESS = "its worker reported what makes no sense"
 NEEDED = {"end": ["cpu_seconds"], "describe": ["adapters", "environment"], "calibration": ["ceilings"]}

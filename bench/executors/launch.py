@@ -15,8 +15,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ..files import naming, own_folder
-from ..texts import clean
+from ..common.files import naming, own_folder
+from ..common.texts import clean
 from ..workloads.own import texts
 from .events import MOST_BYTES, read_events, read_object
 from .executor import TAIL_BYTES, CannotStart, Ending, Executor

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..mistakes import ConfigError
-from ..texts import clean, cut
+from ..common.mistakes import ConfigError
+from ..common.texts import clean, cut
 
 LONGEST_S = 120.0
 """That SLURM has for an answer; a busy controller takes many seconds."""

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from ..common.files import exclusive, write_atomically
+from ..common.mistakes import ConfigError
 from ..experiment.slurm import Slurm
-from ..files import exclusive, write_atomically
-from ..mistakes import ConfigError
 from ..schema import Count, Name, Size, read_as
 from .slurm import Job, SlurmFails, Task, submitted, with_comment
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from snnbench.adapters.base.case import DATA, Case
+from ..core.case import DATA, Case
 
 
 def without_folder(reference: str) -> str:

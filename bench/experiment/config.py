@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from snnbench.adapters.base.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
-from snnbench.adapters.base.training import LOSSES, OPTIMIZERS, PLAIN
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..data.datasets import FRAMED
-from ..mistakes import DEVICE, FRAMEWORK, LARGEST_SEED, LARGEST_SIZE, UNVERSIONED, ConfigError, nearest, shown, wanted
+from ..common.mistakes import (
+    DEVICE,
+    FRAMEWORK,
+    LARGEST_SEED,
+    LARGEST_SIZE,
+    UNVERSIONED,
+    ConfigError,
+    nearest,
+    shown,
+    wanted,
+)
+from ..core.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
+from ..core.datasets import FRAMED
+from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..workloads import WORKLOADS
 from .data import Data, found
 from .measure import Flag, Measure

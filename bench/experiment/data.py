@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..data.datasets import DATA_SETS, SYNTHETIC
-from ..mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, shown
+from ..core.datasets import DATA_SETS, SYNTHETIC
 
 
 class Data(BaseModel):

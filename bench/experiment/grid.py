@@ -7,10 +7,10 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from snnbench.adapters.base.case import NETWORK, Case, Native, variants_of
 from snnbench.kernels.spec import NeuronSpec
 
-from ..mistakes import ConfigError, nearest
+from ..common.mistakes import ConfigError, nearest
+from ..core.case import NETWORK, Case, Native, variants_of
 from ..workloads import workload_of
 from .adapter_info import AdapterInfo
 from .config import Experiment, Grid, listed

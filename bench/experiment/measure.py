@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from snnbench.adapters.base.case import PHASES, USUAL_PHASES
-
+from ..core.case import PHASES, USUAL_PHASES
 from .values import parse_duration, parse_size
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from snnbench.adapters.base.case import NETWORK
 from snnbench.kernels.spec import LARGEST, NEURONS, SURROGATES, NeuronSpec
 
-from ..mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, shown
+from ..core.case import NETWORK
 
 if TYPE_CHECKING:
     Surrogate = str

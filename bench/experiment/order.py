@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from snnbench.adapters.base.case import Case
+from ..core.case import Case
 
 Item = TypeVar("Item")
 

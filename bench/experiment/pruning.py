@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from snnbench.adapters.base.case import SIZES, Case, sizes
+from ..core.case import SIZES, Case, sizes
 
 
 def dominated(case: Case, failed: list[tuple[Case, str]]) -> str | None:

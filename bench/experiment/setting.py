@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, shown
 
 
 @dataclass(frozen=True)

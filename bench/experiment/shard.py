@@ -3,9 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from snnbench.adapters.base.case import Case
-
-from ..mistakes import ConfigError
+from ..common.mistakes import ConfigError
+from ..core.case import Case
 from .order import comparison_groups, estimate_seconds
 
 

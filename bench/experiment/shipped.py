@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..mistakes import ConfigError, nearest
+from ..common.mistakes import ConfigError, nearest
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..mistakes import OPTION
+from ..common.mistakes import OPTION
 
 
 def _free(option: str) -> str:

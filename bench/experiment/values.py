@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from snnbench.adapters.base.case import NATIVE, Native
 from snnbench.kernels.spec import LARGEST, NEURONS, NeuronSpec
 
-from ..mistakes import nearest, shown
+from ..common.mistakes import nearest, shown
+from ..core.case import NATIVE, Native
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

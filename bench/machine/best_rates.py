@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..files import cache_folder, exclusive, write_atomically
+from ..common.files import cache_folder, exclusive, write_atomically
 
 LONGEST_WAIT = 10.0
 """Seconds that a process waits for another that is writing the file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from ..mistakes import ConfigError
+from ..common.mistakes import ConfigError
 
 RESERVE = 1 << 29
 """Bytes for the harness, and for pages of libraries, which no limit of a worker counts."""

@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from snnbench.adapters.base.contract import Program
-
+from ..core.contract import Program
 from .phases import Phases
 
 

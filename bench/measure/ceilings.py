@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.adapters.base.result import settled
 
+from ..core.case import Case
+from ..core.contract import Program
+from ..core.network import INPUT, Network, Node
+from ..core.result import settled
 from ..machine.cores import usable_cores
 from .floor import CACHED, Ceilings, copied, judge_times
 from .phases import Prepared

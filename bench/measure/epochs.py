@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.adapters.base.case import Case
-
+from ..core.case import Case
 from ..data.epoch import Epoch
 from .phases import Draw, Phase, draw_of
 

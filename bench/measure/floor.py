@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-from snnbench.adapters.base.result import Array
-
+from ..core.case import Case
+from ..core.network import Network
+from ..core.result import Array
 from .work import mandatory
 
 ALLOWED = {"cpu": 0.5, "cuda": 0.9}

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.result import Array, held
+from ..core.contract import Program
+from ..core.result import Array, held
 
 Batch = Callable[[int], tuple[Array, Array]]
 STEPS = 40

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.memory_probe import MemoryProbe
-
+from ..core.contract import MemoryProbe, Program
 from .phases import Phase
 
 LIBC = ctypes.CDLL(None)

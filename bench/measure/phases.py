@@ -8,8 +8,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.rolling import alike
+from ..core.contract import Program
+from ..core.rolling import alike
 
 
 @dataclass(frozen=True)

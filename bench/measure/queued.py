@@ -22,7 +22,7 @@ MOST_SETS = 256
 
 
 class Queue(Protocol):
-    """See `adapters/base/cuda_queue.py`."""
+    """See `bench/core/cuda_queue.py`."""
 
     cache_bytes: int
 

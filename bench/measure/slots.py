@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.result import settled
-
+from ..core.contract import Program
+from ..core.result import settled
 from .phases import Phase
 
 CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from snnbench.adapters.base.case import SPIKES, Case
-from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
+
+from ..core.case import SPIKES, Case
+from ..core.network import INPUT, Network, Node
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 4}
 """Bytes of a number in parameters and at the input of a network."""

@@ -10,9 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
-
+from ..core.case import Case
+from ..core.network import INPUT, Network, Node
 from . import oracle
 from .layers import LAYERS
 from .problem import ONE_INPUT, draw_input, draw_parameters, scaled_nodes

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from snnbench.adapters.base.network import Network, Node
-
+from ..core.network import Network, Node
 from .oracle import Run
 
 WORK = ("spikes", "synaptic_operations", "dense_operations")

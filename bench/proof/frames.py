@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-
-from ..units import small_share
+from ..common.units import small_share
+from ..core.case import Case
 from .framing import Asked, Framing
 
 PROVED = 1024

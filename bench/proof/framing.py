@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.datasets import DataSet
+from ..core.datasets import DataSet
 from ..data.recordings import Events
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network, Node
-
+from ..core.case import Case
+from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
 from .calibration import calibrate

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from snnbench.adapters.base.case import Native
-from snnbench.adapters.base.network import INPUT, Network
-from snnbench.adapters.base.result import Gradients
-
-from ..units import small_share
+from ..common.units import small_share
+from ..core.case import Native
+from ..core.network import INPUT, Network
+from ..core.result import Gradients
 from . import oracle
 from .layers import Product, Value
 from .limits import Limits, LimitsByNode

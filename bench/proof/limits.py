@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from math import prod, sqrt
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import FixedPoint
-from snnbench.adapters.base.network import INPUT, Network
 from snnbench.kernels.spec import NeuronSpec
 
+from ..core.case import Case
+from ..core.contract import FixedPoint
+from ..core.network import INPUT, Network
 from .problem import is_chain, scaled_nodes
 from .recurrence import spec_of
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Program, Unsupported
-from snnbench.adapters.base.result import Gradients
-
-from ..status import declared, lacks_room
+from ..core.contract import Program, Unsupported
+from ..core.result import Gradients
+from ..core.status import declared, lacks_room
 from .judge import Call, Verdict, unreadable
 from .problem import Problem, places
 

@@ -10,10 +10,10 @@ from math import prod
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Parameters
-from snnbench.adapters.base.network import INPUT, Network, Node
 from snnbench.kernels.spec import decay_by_parameter, decay_of
 
+from ..core.contract import Parameters
+from ..core.network import INPUT, Network, Node
 from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
 from .problem import is_chain
 from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of

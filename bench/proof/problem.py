@@ -12,12 +12,12 @@ from math import prod
 
 import numpy as np
 
-from snnbench.adapters.base.case import SPIKE_SHARE, Case
-from snnbench.adapters.base.contract import Parameters
-from snnbench.adapters.base.network import INPUT, Network
-from snnbench.adapters.base.rolling import rolled
 from snnbench.kernels.spec import NEURONS, parameter_of_decay
 
+from ..core.case import SPIKE_SHARE, Case
+from ..core.contract import Parameters
+from ..core.network import INPUT, Network
+from ..core.rolling import rolled
 from ..measure.phases import Draw
 from .rounding import round_to
 

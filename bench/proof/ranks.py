@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.ranks.parts import parts
-from snnbench.adapters.base.result import Gradients
-
-from ..units import small_share
+from ..common.units import small_share
+from ..core.case import Case
+from ..core.contract import Program
+from ..core.result import Gradients
+from ..core.sharded import parts
 from .judge import Verdict
 from .limits import LimitsByNode
 from .problem import Problem

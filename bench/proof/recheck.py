@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Native
-from snnbench.adapters.base.contract import LEARNING_RATE, Program
-from snnbench.adapters.base.result import Answer, Gradients
-
+from ..common.units import small_share
+from ..core.case import Native
+from ..core.contract import LEARNING_RATE, Program
+from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
-from ..units import small_share
 from . import oracle
 from .diagnosis.diagnose import named
 from .judge import Call, Unseen, judge, unreadable

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnbench.adapters.base.case import Native
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.kernels.surrogates import derivative
+
+from ..core.case import Native
 
 ABRUPT = "rectangle"
 """The surrogate that jumps: at its edges rounding decides whether a gradient passes."""

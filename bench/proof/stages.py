@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import ABSENT, Case
-from snnbench.adapters.base.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
-from snnbench.adapters.base.network import Network
-
+from ..core.case import ABSENT, Case
+from ..core.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
+from ..core.network import Network
+from ..core.status import OWN_SIZE, in_words, lacks_room
 from ..machine.cores import usable_cores
-from ..status import in_words, lacks_room
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle
 from .calibration import calibrate
@@ -27,7 +26,7 @@ from .steps import judge_steps
 from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
-OWN_SIZE, TIME_AXIS, TRAINING, ONE_RANK = "own size", "time axis", "training", "against one rank"
+TIME_AXIS, TRAINING, ONE_RANK = "time axis", "training", "against one rank"
 """With these the names of stages begin and end."""
 UNSTEADY = 1e-3
 """The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import LEARNING_RATE, Parameters, Program
-
+from ..core.contract import LEARNING_RATE, Parameters, Program
 from . import oracle
 from .diagnosis.training import step_fault
 from .judge import Call, Verdict, judge, upstream_of

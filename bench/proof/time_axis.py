@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Program
-
+from ..core.contract import Program
 from .judge import Verdict
 from .problem import Problem
 

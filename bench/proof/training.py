@@ -1,4 +1,4 @@
-"""Losses and optimizers in float64: the equations of `snnbench.adapters.base.training`."""
+"""Losses and optimizers in float64: the equations of `snnbench.core.training`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Parameters
-from snnbench.adapters.base.result import Gradients
-from snnbench.adapters.base.training import MEAN_OF_TIME, OPTIMIZERS
-
+from ..core.contract import Parameters
+from ..core.result import Gradients
+from ..core.training import MEAN_OF_TIME, OPTIMIZERS
 from .rounding import last_bit
 
 ROUNDED = 8

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnbench.adapters.base.result import Array
-
+from ..core.result import Array
 from .contrasts import FAMILY, Comparison, blocks_needed, compared
 from .quality import FEWEST_BLOCKS
 

@@ -6,11 +6,10 @@ from itertools import chain
 
 import numpy as np
 
-from snnbench.adapters.base.case import PHASES, full_name
-
-from .. import units
-from ..mistakes import ConfigError, nearest
-from ..texts import anonymous
+from ..common import units
+from ..common.mistakes import ConfigError, nearest
+from ..common.texts import anonymous
+from ..core.case import PHASES, full_name
 from .changes import NOISE, Change, Pair, Rule, changes
 from .findings import Finding, findings
 from .pairing import contrasts

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import digamma, polygamma, stdtr, stdtrit
 
-from snnbench.adapters.base.result import Array
+from ..core.result import Array
 
 FAMILY = 0.05
 """The chance that a family of comparisons holds a false verdict."""

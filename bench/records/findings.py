@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from snnbench.adapters.base.case import PHASES, full_name
-
-from .. import units
-from ..status import STATUSES
+from ..common import units
+from ..core.case import PHASES, full_name
+from ..core.status import STATUSES
 from .rows import Row
 
 MORE_MEMORY = 1.25

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..core.status import worst
 from ..schema import MOST_TEXTS
-from ..status import worst
 
 
 def fold(events: list[dict[str, Any]]) -> dict[str, Any]:

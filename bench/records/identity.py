@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .. import units
+from ..common import units
 from .record import Record
 
 Facts = Mapping[str, Any]

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..mistakes import ConfigError
-from ..texts import clean
+from ..common.mistakes import ConfigError
+from ..common.texts import clean
 from .record import Record
 from .store import ResultFolder
 

@@ -7,8 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from snnbench.adapters.base.result import Array
-
+from ..core.result import Array
 from .contrasts import block_contrasts, means
 from .record import Record, Timing
 

@@ -5,8 +5,8 @@ from statistics import median, quantiles
 
 import numpy as np
 
+from ..common.stats import drift
 from ..machine.monitor import slowed
-from ..stats import drift
 from .pairing import levels
 from .record import Record, Timing
 

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from snnbench.adapters.base.result import Array
-
+from ..core.result import Array
 from .contrasts import Comparison, compared, means, medians, rank_intervals, surely_slower
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from snnbench.adapters.base.case import Case
-
 from .. import schema
+from ..common.mistakes import LARGEST_SEED, MOMENT, shown
+from ..common.texts import clean
+from ..core.case import Case
+from ..core.status import worst
 from ..experiment.config import Grid
-from ..mistakes import LARGEST_SEED, MOMENT, shown
 from ..schema.distributed import Distributed
 from ..schema.facts import Facts
-from ..status import worst
-from ..texts import clean
 from ..workloads.own import REFERENCE
 
 SCHEMA: Literal[2] = 2

@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from snnbench.adapters.base.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
-
-from ..proof.stages import OWN_SIZE
-from ..status import worst
+from ..core.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
+from ..core.status import OWN_SIZE, worst
 from .identity import image_of, made_of
 from .pairing import levels
 from .quality import disturbed_share, flags

@@ -6,9 +6,8 @@ from statistics import median
 
 import numpy as np
 
-from snnbench.adapters.base.case import PHASES
-
-from .. import units
+from ..common import units
+from ..core.case import PHASES
 from .quality import MOST_DISTURBED
 from .record import Record
 from .rows import Row

@@ -11,10 +11,10 @@ from zlib import crc32
 
 from pydantic import TypeAdapter
 
-from ..files import exclusive, naming, own_folder, write_atomically
-from ..mistakes import ConfigError, shown
+from ..common.files import exclusive, naming, own_folder, write_atomically
+from ..common.mistakes import ConfigError, shown
+from ..common.texts import anonymous, clean
 from ..schema import WRITTEN, CaseId, Environment, Text, read_as
-from ..texts import anonymous, clean
 from .compact import Shelf, uncollected
 from .record import RECORD, SCHEMA, Record, file_name
 

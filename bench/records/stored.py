@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnbench.adapters.base.case import full_name
-from snnbench.adapters.base.result import Array
-
+from ..core.case import full_name
+from ..core.result import Array
 from .changes import Pair
 from .pairing import levels
 from .rows import Row, comparison_group, grouped

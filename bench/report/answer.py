@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from .. import units
+from ..common import units
+from ..common.texts import cut
 from ..records.rows import Row
-from ..texts import cut
 from .coverage import FLAGS
 
 OURS = ("fused", "frames")

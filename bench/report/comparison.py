@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from .. import units
+from ..common import units
+from ..common.texts import first_few
 from ..records.changes import Change
 from ..records.compare import Comparison
 from ..records.sides import Side
-from ..texts import first_few
 from .tables.markdown import line, plain
 
 COLUMNS = ("case", "what", "was", "is", "verdict")

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from snnbench.adapters.base.case import Case
-
+from ..core.case import Case
+from ..core.status import RESULTS, RETRIED, STATUSES
 from ..records.rows import VARIANT, Row, comparison_group, grouped, machine_of
 from ..schema import Machine
-from ..status import RESULTS, RETRIED, STATUSES
 
 
 @dataclass(frozen=True)

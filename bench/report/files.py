@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..common.texts import anonymous, first_few
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
-from ..texts import anonymous, first_few
 from .figures import Figure, Published, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, given_by_command, result_set

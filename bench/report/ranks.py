@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from .. import units
+from ..common import units
 from ..measure.pipeline import Prediction
 from ..records.rows import grouped
-from .metric import Entry
-from .predicted import predicted_of
+from .columns.metric import Entry
+from .columns.predicted import predicted_of
 from .table import Table
 
 SHARED = {"data": "batch", "time": "time_steps"}

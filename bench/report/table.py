@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.result import Array
-
+from ..core.result import Array
 from ..records.contrasts import Comparison, compared
 from ..records.pairing import contrasts, levels, rough_ratios
 from ..records.rows import Row, grouped
+from .columns.metric import Entry, Metric
+from .columns.metrics import METRICS
 from .coverage import Conditions
-from .metric import Entry, Metric
-from .metrics import METRICS
 
 STEP = re.compile(r"\bstep\b")
 MOST_TOGETHER = 100

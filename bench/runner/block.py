@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from snnbench.adapters.base.case import full_name
-
+from ..core.case import full_name
 from ..executors.events import senseless
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA, Case
-
-from .. import units
+from ..common import units
+from ..common.mistakes import ConfigError
+from ..core.case import DATA, Case
+from ..core.jobs import Inquiry
 from ..data.shelf import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
@@ -19,8 +20,6 @@ from ..experiment.config import load_config
 from ..experiment.grid import others, resolve_framework
 from ..experiment.grid import points as points_of
 from ..experiment.setting import Setting
-from ..mistakes import ConfigError
-from ..worker.task import Inquiry
 from .judge import Judge, passed
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases

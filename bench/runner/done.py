@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..core.status import RETRIED
 from ..experiment.measure import Measure
 from ..experiment.order import estimate_seconds
 from ..records.identity import differences, done_key
@@ -13,7 +14,6 @@ from ..records.record import Record
 from ..records.rows import grouped
 from ..records.running import is_final
 from ..records.store import ResultFolder
-from ..status import RETRIED
 from .planning import PlannedCase
 
 

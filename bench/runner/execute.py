@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from snnbench.adapters.base.case import Case, full_name
-
 from .. import __version__
+from ..common.files import node_folder, own_folder
+from ..common.texts import unplaced
+from ..core.case import Case, full_name
 from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
 from ..executors.surroundings import worker_environment
 from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
-from ..files import node_folder, own_folder
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
 from ..machine.job import memory_for_workers
@@ -30,7 +30,6 @@ from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder
 from ..report.files import Results, results_of, write_report
 from ..schema import understood
-from ..texts import unplaced
 from .block import Block, Ended
 from .checkout import git_commit
 from .done import Done, reasons

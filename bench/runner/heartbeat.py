@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from .. import units
+from ..common import units
 
 EVERY_S = 30.0
 

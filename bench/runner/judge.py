@@ -5,8 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA, Case
-
+from ..core.case import DATA, Case
 from ..executors.executor import CannotStart
 from ..executors.launch import Launched
 from ..measure.phases import Draw

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA
-
+from ..core.case import DATA
 from ..data.shelf import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, launch

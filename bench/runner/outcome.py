@@ -7,11 +7,11 @@ from typing import Any
 
 from snnbench.adapters import registry
 
+from ..core.status import NO_SPACE, memory_status, worst
 from ..executors.launch import Outcome
 from ..machine.best_rates import best_rates
 from ..measure.floor import Ceilings, judge_times, shortest
 from ..records.fold import fold, unfinished_part
-from ..status import NO_SPACE, memory_status, worst
 from ..workloads import workload_of
 from .planning import PlannedCase
 

@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
+from ..common.mistakes import ConfigError
+from ..common.texts import clean
 from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
 from ..executors.surroundings import worker_environment
 from ..experiment.config import Experiment
 from ..experiment.network import NetworkFault, NetworkTable
-from ..experiment.nir_apart import read_apart
-from ..experiment.nir_network import network_of
-from ..mistakes import ConfigError
-from ..texts import clean
+from ..experiment.nir.apart import read_apart
+from ..experiment.nir.network import network_of
 from ..workloads.own import as_text, learn, reference_of
 
 TIMEOUT_S = 60.0

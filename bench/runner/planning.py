@@ -7,8 +7,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA, NO_NETWORK, Case
-
+from ..common.mistakes import ConfigError
+from ..core.case import DATA, NO_NETWORK, Case
+from ..core.jobs import Inquiry, Task
 from ..environments.beside import beside
 from ..environments.inventory import Home, Inventory, take_inventory
 from ..environments.versions import controls_of
@@ -21,12 +22,10 @@ from ..experiment.measure import Measure
 from ..experiment.setting import Setting, about
 from ..experiment.shard import Shard, parse_shard
 from ..machine.facts import machine_facts
-from ..mistakes import ConfigError
 from ..proof.stages import too_large
 from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
-from ..worker.task import Inquiry, Task
 from .own_networks import with_networks
 
 

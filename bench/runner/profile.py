@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA, Case
-
+from ..common.files import naming
+from ..core.case import DATA, Case
 from ..executors.executor import Executor
 from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.surroundings import worker_environment
-from ..files import naming
 from .outcome import verdict
 from .planning import PlannedCase
 

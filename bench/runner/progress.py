@@ -9,13 +9,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from snnbench.adapters.base.case import full_name
-
-from .. import units
+from ..common import units
+from ..common.texts import SHOWN, brief, clean, cut
+from ..core.case import full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from ..report.files import Results
-from ..texts import SHOWN, brief, clean, cut
 from .execute import Finished, execute
 from .heartbeat import Heartbeat
 from .planning import Plan

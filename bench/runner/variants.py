@@ -4,11 +4,11 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snnbench.adapters.base.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
+from ..core.case import Case
+from ..core.jobs import Inquiry
 from ..environments.inventory import Inventory
-from ..worker.task import Inquiry
 from .planning import plan_cases
 
 Reasons = dict[str, str | None]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import units
+from ..common import units
 
 LEAST_SHARE = 0.6
 """Of the seconds that the harness sees pass in a burst of calls, a worker must tell so many."""

@@ -19,12 +19,11 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from snnbench.adapters.base.breakdown import KINDS, STAGES
-from snnbench.adapters.base.case import PHASES
-
-from ..mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
-from ..status import PARTS, STATUSES
-from ..texts import anonymous, clean, cut
+from ..common.mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
+from ..common.texts import anonymous, clean, cut
+from ..core.breakdown import KINDS, STAGES
+from ..core.case import PHASES
+from ..core.status import PARTS, STATUSES
 
 if TYPE_CHECKING:
     Status = str
@@ -141,7 +140,7 @@ Ceilings = dict[Rate, Positive | None]
 
 
 class Breakdown(TypedDict):
-    """Where a step spends its time and its memory; see `adapters/base/breakdown.py`."""
+    """Where a step spends its time and its memory; see `bench/core/breakdown.py`."""
 
     seconds: dict[StepStage, Seconds]
     step_s: Seconds | None

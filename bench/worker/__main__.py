@@ -11,11 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import DATA
-
+from ..core.case import DATA
+from ..core.jobs import Inquiry, Task
 from .no_room import NoRoom, own_writing
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
-from .task import Inquiry, Task
 from .usage import cpu_seconds
 
 Job = dict[str, Any]
@@ -68,7 +67,7 @@ def carry_out(verb: str, job: Job) -> int:
         except BaseException as error:  # what no part has caught, KeyboardInterrupt and its like too
             if isinstance(error, SystemExit) and isinstance(error.code, int | None):
                 raise
-            from ..status import status_of  # imports NumPy, which must find the limits set
+            from ..core.status import status_of  # imports NumPy, which must find the limits set
 
             traceback.print_exc()
             otherwise = "crash" if isinstance(error, SystemExit) else "error"
@@ -129,9 +128,9 @@ def ceilings(job: Job, emit: Emit) -> None:
 
 
 def kernels(job: Job, emit: Emit) -> None:
-    from snnbench.adapters.base.cuda_queue import CudaQueue
     from snnbench.adapters.base.own_kernels import own_kernels
 
+    from ..core.cuda_queue import CudaQueue
     from ..measure.ceilings import calibrate_device
     from .kernel_case import timed
 

@@ -3,9 +3,8 @@
 import traceback
 from pathlib import Path
 
-from snnbench.adapters.base.fingerprint import HERE, files_of
-
-from ..texts import cut
+from ..common.texts import cut
+from ..core.fingerprint import files_of, folder_of
 
 LONGEST = 4000
 """Characters of a traceback; of a longer one the middle is left out."""
@@ -14,7 +13,8 @@ LONGEST = 4000
 def from_author(error: BaseException, reference: str) -> str | None:
     """The frames of an exception from the first in the adapter's own files on, and the exception; None if there is no such frame.
     Files of the base classes are nobody's own."""
-    own = {path for path in files_of(reference) if not path.is_relative_to(HERE / "base")}
+    shared = folder_of("snnbench.adapters") / "base", folder_of("snnbench.adapters") / "ranks", folder_of("snnbench.core")
+    own = {path for path in files_of(reference) if not any(path.is_relative_to(folder) for folder in shared)}
     frames = error.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename).resolve() not in own:
         frames = frames.tb_next

@@ -13,11 +13,11 @@ from random import getrandbits
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from snnbench.adapters.base.case import NO_NETWORK
-from snnbench.adapters.base.contract import Unsupported
-from snnbench.adapters.base.cuda_queue import CudaQueue
-from snnbench.adapters.base.result import settled
-
+from ..core.case import NO_NETWORK
+from ..core.contract import Unsupported
+from ..core.cuda_queue import CudaQueue
+from ..core.jobs import Task
+from ..core.result import settled
 from ..data.epoch import Epoch
 from ..data.faults import faults_told
 from ..data.strategies.loading import Loading
@@ -27,7 +27,6 @@ from ..measure.slots import Sampler
 from .measured import Measured
 from .network_behind import NetworkBehind
 from .parts import Ended
-from .task import Task
 
 if TYPE_CHECKING:
     from ..data.strategies.strategy import Strategy

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, Case, Native, variants_of
-from snnbench.adapters.base.complete import NoAdapter
-from snnbench.adapters.base.contract import Adapter
-from snnbench.adapters.base.fingerprint import imported_modules, source_hash
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..status import in_words
+from ..core.case import NATIVE, Case, Native, variants_of
+from ..core.complete import NoAdapter
+from ..core.contract import Adapter
+from ..core.fingerprint import imported_modules, source_hash
+from ..core.jobs import Inquiry
+from ..core.status import in_words
 from ..workloads import workload_of
 from .closure import closure_of
-from .task import Inquiry
 
 BASES = ("torch", "jax")
 """What the base classes require."""

@@ -9,10 +9,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import FixedPoint
-from snnbench.adapters.base.result import Answer, Gradients
-
+from ..core.case import Case
+from ..core.contract import FixedPoint
+from ..core.result import Answer, Gradients
 from ..measure.phases import Draw
 from .no_room import own_writing
 

@@ -7,11 +7,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from snnbench.adapters.base.case import DATA, Case
-from snnbench.adapters.base.contract import Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
-from snnbench.adapters.base.network import Network
-from snnbench.adapters.base.ranks.lost import ACROSS
-
+from ..core.case import DATA, Case
+from ..core.contract import ACROSS, Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
+from ..core.network import Network
+from ..core.status import in_words, status_of
 from ..measure.phases import Draw, Phases
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
@@ -19,7 +18,6 @@ from ..proof.native import on_stronger_input
 from ..proof.problem import Problem
 from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
-from ..status import in_words, status_of
 from ..workloads import workload_of
 from .channel import Channel
 from .handover import Reference, decode, encode

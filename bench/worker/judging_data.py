@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-
-from ..data.datasets import form_of
+from ..core.case import Case
+from ..core.datasets import form_of
 from ..data.epoch import Epoch
 from ..data.reading import opened
 from ..data.recordings import Recordings

@@ -5,10 +5,10 @@ from typing import Any
 
 from snnbench.adapters.base.own_kernels import OwnKernel
 
+from ..core.status import in_words
 from ..measure.floor import Ceilings
 from ..measure.kernel_times import kernel_times
 from ..measure.queued import Queue
-from ..status import in_words
 
 
 def timed(queue: Queue, kernels: Iterable[OwnKernel], ceilings: Ceilings) -> Iterator[dict[str, Any]]:

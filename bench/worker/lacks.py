@@ -2,7 +2,7 @@
 
 import re
 
-from snnbench.adapters.base.contract import Unsupported
+from ..core.contract import Unsupported
 
 MISSING = (
     (ModuleNotFoundError, r"No module named '(?P<module>[^']+)'"),

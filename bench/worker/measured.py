@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.contract import Adapter
 
+from ..core.contract import Adapter
+from ..core.jobs import Task
 from ..machine.cores import use_cores
 from ..measure.slots import Sampler, warnings_of
 from ..workloads import workload_of
@@ -16,7 +17,6 @@ from .channel import Channel
 from .parts import Parts
 from .ranked import make_devices, shared_by_ranks
 from .serving import Serving
-from .task import Task
 from .usage import cpu_seconds
 
 

@@ -3,10 +3,10 @@
 from typing import Any, cast
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case, variants_of
-from snnbench.adapters.base.complete import whole
-from snnbench.adapters.base.contract import Program, Unsupported
 
+from ..core.case import Case, variants_of
+from ..core.complete import whole
+from ..core.contract import Program, Unsupported
 from ..proof.problem import draw_parameters
 from ..workloads.frames_mlp import trained_on
 

@@ -8,9 +8,9 @@ from random import getrandbits
 from time import perf_counter
 from typing import Any, NoReturn, cast
 
-from snnbench.adapters.base.complete import whole
-from snnbench.adapters.base.contract import Adapter, Program, Unsupported
-
+from ..core.complete import whole
+from ..core.contract import Adapter, Program, Unsupported
+from ..core.jobs import Task
 from ..measure.breakdown import taken_apart
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
@@ -28,7 +28,6 @@ from ..workloads.task import batch_of
 from .measured import Measured
 from .parts import Ended
 from .serving import ProvedAdapter
-from .task import Task
 
 
 class Worker(Measured):

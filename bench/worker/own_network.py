@@ -6,8 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.network import Network
-
+from ..core.network import Network
 from ..workloads.own import as_text
 
 

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, NoReturn
 
-from ..status import status_of
+from ..core.jobs import Task
+from ..core.status import status_of
 from .author import from_author
 from .lacks import lack
 from .sandbox import ATTEMPTS
-from .task import Task
 
 
 class Ended(Exception):

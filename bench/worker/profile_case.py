@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from ..core.jobs import Task
 from .network_case import Worker
 from .parts import Ended
-from .task import Task
 
 
 class Profiler(Worker):

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import Adapter, Program
-from snnbench.adapters.base.network import Network
 from snnbench.adapters.base.torch_adapter import TorchAdapter
 
+from ..core.case import Case
+from ..core.contract import Adapter, Program
+from ..core.jobs import Task
+from ..core.network import Network
 from ..measure.memory import freed_memory_returned, host_memory_probe
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
-from .task import Task
 
 PATIENCE = 0.25
 """Of the time that a case has for everything, how much ranks wait for one of them."""
@@ -32,8 +32,8 @@ def shared_by_ranks(adapter: Adapter, task: Task, cores: Sequence[int], memory_b
     if not isinstance(adapter, TorchAdapter):
         yield adapter
         return
-    from snnbench.adapters.base.ranks.pool import Ranks
-    from snnbench.adapters.base.ranks.start import Start
+    from snnbench.adapters.ranks.pool import Ranks
+    from snnbench.adapters.ranks.start import Start
 
     count = task.case.ranks
     confine = partial(confined, memory_bytes // count)
@@ -66,6 +66,6 @@ class RankedAdapter:
     def program(self, case: Case, network: Network) -> Program:
         if not case.ranks:
             return self.adapter.program(case, network)
-        from snnbench.adapters.base.ranks.program import RankedProgram
+        from snnbench.adapters.ranks.program import RankedProgram
 
         return RankedProgram(self.ranks, case, network)

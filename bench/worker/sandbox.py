@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..texts import cut
+from ..common.texts import cut
 
 ATTEMPTS: list[str] = []
 """The forbidden things that were tried in this process, also where the refusal was caught."""

@@ -6,13 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.complete import whole
-from snnbench.adapters.base.contract import Adapter, FixedPoint, Program
-from snnbench.adapters.base.ranks.lost import ACROSS
-from snnbench.adapters.base.result import BY_HARNESS, Answer
-
-from ..texts import cut
+from ..common.texts import cut
+from ..core.case import Case
+from ..core.complete import whole
+from ..core.contract import ACROSS, Adapter, FixedPoint, Program
+from ..core.result import BY_HARNESS, Answer
 from ..workloads import workload_of
 from .author import from_author
 from .channel import Channel

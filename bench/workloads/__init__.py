@@ -1,7 +1,6 @@
 """The named networks: each a function from a case to a network, in a file of its own, listed here."""
 
-from snnbench.adapters.base.case import Case
-
+from ..core.case import Case
 from .alexnet import alexnet
 from .cifar import cifar_large, cifar_medium, cifar_small
 from .conv_lif import conv_lif

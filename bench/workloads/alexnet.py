@@ -4,9 +4,8 @@ Liang et al., DATE 2022, with the strides of their code (`snnlib/example/models.
 classes = 1000, T = 6, B = 16.
 """
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-
+from ..core.case import Case
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node, Shape
+from ..core.case import Case
+from ..core.network import INPUT, Network, Node, Shape
 
 
 class Builder:

@@ -5,9 +5,8 @@ stride of 2, and the classifier reads the mean over time. The papers' sizes are 
 B = 64.
 """
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-
+from ..core.case import Case
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

@@ -1,8 +1,7 @@
 """`conv-lif`: one layer of a convolution and neurons."""
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-
+from ..core.case import Case
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

@@ -1,9 +1,8 @@
 """`data`: recordings of events become batches of frames."""
 
-from snnbench.adapters.base.case import DATA, DATA_AXES, NETWORK_FIELDS, Case
-from snnbench.adapters.base.network import INPUT, Network, Node
-
-from ..data.datasets import form_of
+from ..core.case import DATA, DATA_AXES, NETWORK_FIELDS, Case
+from ..core.datasets import form_of
+from ..core.network import INPUT, Network, Node
 from .workload import workload
 
 NOTHING = {**dict.fromkeys(NETWORK_FIELDS), "firing": None, "loss": None, "optimizer": None, "precision": "fp32"}

@@ -1,10 +1,10 @@
 """`frames-mlp`: 100-128-128-128-35 on frames of sounds, the network of the known comparison of caches for event data."""
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
 from snnbench.kernels.spec import NeuronSpec
 
-from ..data.datasets import SOUND_FRAMES, form_of
+from ..core.case import Case
+from ..core.datasets import SOUND_FRAMES, form_of
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

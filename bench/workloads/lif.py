@@ -1,8 +1,7 @@
 """`lif`: the neuron alone, on given currents."""
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
-
+from ..core.case import Case
+from ..core.network import INPUT, Network, Node
 from .workload import workload
 
 

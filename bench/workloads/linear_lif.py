@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from snnbench.adapters.base.case import ABSENT, Case
-from snnbench.adapters.base.network import INPUT, Network, Node
-
+from ..core.case import ABSENT, Case
+from ..core.network import INPUT, Network, Node
 from .workload import workload
 
 

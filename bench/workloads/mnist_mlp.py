@@ -1,8 +1,7 @@
 """`mnist-mlp`: 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128 and 25 steps."""
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-
+from ..core.case import Case
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import NETWORK, Case
-from snnbench.adapters.base.network import Network, Node
 from snnbench.kernels.spec import NeuronSpec
 
+from ..core.case import NETWORK, Case
+from ..core.network import Network, Node
 from .workload import Workload
 
 REFERENCE = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}@[0-9a-f]{16}$"

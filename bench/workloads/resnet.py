@@ -6,9 +6,8 @@ fusion was published: currents are added, and a neuron follows. The SEW network 
 spikes. Published sizes are width = 64 and image = 224, with T = 6, B = 16 for the first.
 """
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import Network
-
+from ..core.case import Case
+from ..core.network import Network
 from .builder import Builder
 from .workload import workload
 

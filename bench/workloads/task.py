@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from snnbench.adapters.base.case import SPIKE_SHARE, Case
-from snnbench.adapters.base.network import Network
+from ..core.case import SPIKE_SHARE, Case
+from ..core.network import Network
 
 TASK = 7
 """The stream of random numbers, beside those of a problem."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from snnbench.adapters.base.case import SPIKE_SHARE, WORKLOAD_AXES, Case
-from snnbench.adapters.base.network import Network
-from snnbench.adapters.base.training import PLAIN
+from ..core.case import SPIKE_SHARE, WORKLOAD_AXES, Case
+from ..core.network import Network
+from ..core.training import PLAIN
 
 Build = Callable[[Case], Network]
 

@@ -9,7 +9,7 @@ from support.expected import HERE, adapter_of, case_of
 from support.proofs import loaded, refusal_of
 
 from snnbench.adapters import TorchAdapter
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.runner.variants import twins
 
 pytestmark = pytest.mark.frameworks

@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-from snnbench.adapters.base.complete import CAN_BE_LEFT_OUT, NoAdapter, adapter_class, whole
-from snnbench.adapters.base.contract import Program
-from snnbench.adapters.base.result import ReadByHarness
 from snnbench.adapters.base.torch_adapter import TorchAdapter
+from snnbench.core.complete import CAN_BE_LEFT_OUT, NoAdapter, adapter_class, whole
+from snnbench.core.contract import Program
+from snnbench.core.result import ReadByHarness
 
 METHODS = [name for name, value in vars(Program).items() if inspect.isfunction(value) and name[0] != "_"]
 
@@ -20,7 +20,7 @@ def program(*missing, base=ReadByHarness):
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_is_missed_by_name(name):
     assert whole(program()) and whole(program(base=Program))
-    with pytest.raises(TypeError, match=rf"^Handwritten lacks {name}\(.*\) of snnbench.adapters.base.contract.Program$"):
+    with pytest.raises(TypeError, match=rf"^Handwritten lacks {name}\(.*\) of snnbench.core.contract.Program$"):
         whole(program(name))
     inherits = program(name, base=Program)
     if name in CAN_BE_LEFT_OUT:
@@ -36,7 +36,7 @@ def test_several_are_named_together_and_with_what_they_are_given():
 
 
 def test_one_that_does_not_inherit_is_told_so_and_not_of_what_it_would_inherit():
-    with pytest.raises(TypeError, match=r"^Handwritten must inherit from snnbench.adapters.base.contract.Program$"):
+    with pytest.raises(TypeError, match=r"^Handwritten must inherit from snnbench.core.contract.Program$"):
         whole(program(base=object))
     with pytest.raises(TypeError, match=r"^Handwritten must inherit from \S+ and lacks step\(x, upstream\) of \S+$"):
         whole(program("step", base=object))

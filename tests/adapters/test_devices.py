@@ -5,8 +5,8 @@ from math import ceil
 import pytest
 from support.devices import apart
 
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import BUILT_IN, load
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import workload_of
 

@@ -12,7 +12,7 @@ from support.paths import ROOT
 from support.proofs import refusal_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.experiment.config import load_config
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.runner.variants import twins

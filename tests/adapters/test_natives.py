@@ -7,8 +7,8 @@ from support.networks import network_of
 from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.base.contract import Unsupported
+from snnbench.core.case import NATIVE, Case
+from snnbench.core.contract import Unsupported
 
 STAGES = ["small problem, {}, time axis", "small problem, {}, gradients", "own size, {}"]
 

@@ -8,8 +8,8 @@ from support.networks import network_of
 from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import TorchAdapter, Unsupported
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 SIZES = {"contract": {"time_steps": 5, "batch": 3}, "recurrent": {"time_steps": 37, "batch": 3}}

@@ -11,7 +11,7 @@ from support.expected import adapter_of
 from support.proofs import proof_of, refusal_of
 from support.ready import ABOVE, BELOW, CURRENTS, JAX, READY, THRICE, TORCH, TWICE, answers, changed, every_variant, program_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 pytestmark = pytest.mark.frameworks

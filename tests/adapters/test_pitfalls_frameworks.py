@@ -13,7 +13,7 @@ from support.networks import network_of
 from support.proofs import problem_of, proof_of, refusal_of
 from support.ready import CURRENTS, JAX, READY, answers, changed, program_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 pytestmark = pytest.mark.frameworks

@@ -8,7 +8,7 @@ from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import JaxAdapter, TimeLoop, TorchAdapter
 from snnbench.adapters.base import torch_compile
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 
 pytestmark = pytest.mark.frameworks
 

@@ -10,7 +10,7 @@ from support.networks import network_of
 from support.proofs import loaded, proof_of
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.linear_lif.split_formats import TIERS
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof.free_run import free_run

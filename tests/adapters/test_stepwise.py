@@ -8,8 +8,8 @@ from support.networks import network_of
 from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import TorchAdapter, Unsupported
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.core.case import Case
 
 SIZES = {"time_steps": 31, "batch": 5, "neurons": 61}
 

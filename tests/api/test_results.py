@@ -9,7 +9,7 @@ import pytest
 from support.paths import ROOT
 
 import snnbench
-from snnbench.report.metrics import METRICS
+from snnbench.report.columns.metrics import METRICS
 from snnbench.report.tables.frame import TYPED, dtype_of
 
 SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/results.csv"))

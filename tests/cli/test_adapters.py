@@ -6,8 +6,8 @@ import pytest
 from support.expected import EXPECTED
 from support.paths import FAULTY
 
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import BUILT_IN, OWN
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 
 BROKEN = f"{FAULTY / 'import_raises.py'}:ImportRaises"

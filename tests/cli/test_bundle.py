@@ -9,7 +9,7 @@ from support.forgery import Forged, written
 from support.paths import FAULTY, ROOT
 from support.synthetic import blocks
 
-from snnbench.adapters.base.case import Case, full_name
+from snnbench.core.case import Case, full_name
 from snnbench.records.store import ResultFolder
 
 QUICKSTART = ROOT / "results" / "quickstart"

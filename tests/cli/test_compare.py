@@ -10,7 +10,7 @@ from support.command_line import COMMAND
 from support.paths import ROOT
 from support.synthetic import NOISE, blocks, disturbed
 
-from snnbench.adapters.base.case import USUAL_PHASES
+from snnbench.core.case import USUAL_PHASES
 from snnbench.records.store import ResultFolder
 
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}

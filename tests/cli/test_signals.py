@@ -44,7 +44,12 @@ from snnbench.cli import main
 sys.argv[1:] = ["--version"]
 main()
 """
-IMPORTED = {"snnbench.mistakes": "--version", "snnbench.cli.app": "--version", "snnbench.cli.plan": "plan", "numpy._core": "plan"}
+IMPORTED = {
+    "snnbench.common.mistakes": "--version",
+    "snnbench.cli.app": "--version",
+    "snnbench.cli.plan": "plan",
+    "numpy._core": "plan",
+}
 
 
 def ended(before, module, sent, word="--version"):

@@ -6,10 +6,10 @@ from support.recordings import made
 from tonic import datasets
 from tonic.io import read_mnist_file
 
-from snnbench.data.datasets import DATA_SETS
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.datasets import DATA_SETS
 from snnbench.data.reading import READERS
 from snnbench.data.synthetic import recording
-from snnbench.mistakes import ConfigError
 
 
 def reader(name, folder):

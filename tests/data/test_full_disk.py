@@ -11,9 +11,9 @@ from support.limits import small_files
 from support.recordings import data_case, made
 
 from snnbench.adapters import registry
+from snnbench.common.mistakes import ConfigError
 from snnbench.data import full_disk
 from snnbench.data.faults import faults_told
-from snnbench.mistakes import ConfigError
 
 
 def test_while_a_cache_is_built(tmp_path):

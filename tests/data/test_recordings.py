@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from support.recordings import made
 
-from snnbench.data.datasets import DATA_SETS
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.datasets import DATA_SETS
 from snnbench.data.reading import READERS, opened
 from snnbench.data.synthetic import recording
-from snnbench.mistakes import ConfigError
 
 
 @pytest.fixture

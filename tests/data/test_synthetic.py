@@ -7,10 +7,10 @@ import h5py
 import numpy as np
 import pytest
 
-from snnbench.data.datasets import DATA_SETS
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.datasets import DATA_SETS
 from snnbench.data.files import make
 from snnbench.data.synthetic import recording
-from snnbench.mistakes import ConfigError
 
 
 def all_made(name, samples, out, seed=0):

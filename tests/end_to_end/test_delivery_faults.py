@@ -12,7 +12,7 @@ from support.paths import FAULTY
 from support.slow import representatives
 from support.waiting import until
 
-from snnbench.files import PREFIX
+from snnbench.common.files import PREFIX
 
 CACHES = FAULTY / "caches.py"
 SIGNALS = representatives([signal.SIGINT, signal.SIGKILL], [1])

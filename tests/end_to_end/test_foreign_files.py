@@ -8,7 +8,7 @@ from support.command_line import TINY
 from support.paths import FAULTY
 from support.trees import tree
 
-from snnbench import files
+from snnbench.common import files
 from snnbench.records.store import ResultFolder
 
 NUMPY = "numpy_network.py:NumpyNetwork"

@@ -142,7 +142,7 @@ ALONE = """
 import json, sys
 import numpy as np
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.core.case import NATIVE, Case
 from snnbench.workloads import workload_of
 
 adapter = registry.load(registry.BUILT_IN[sys.argv[1]])

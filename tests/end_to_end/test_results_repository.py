@@ -11,9 +11,9 @@ import yaml
 from support.forgery import Forged
 from support.paths import ROOT
 
-from snnbench.records.bundle import bundle_of, text_of
+from snnbench.community.bundle import bundle_of, text_of
+from snnbench.community.verify.fault import KINDS
 from snnbench.records.store import ResultFolder
-from snnbench.records.verdicts.fault import KINDS
 
 FOLDER = ROOT / "docs" / "results-repository"
 WORKFLOW = yaml.safe_load((FOLDER / "results.yml").read_text())

@@ -10,7 +10,7 @@ from support.paths import FAULTY
 from support.slow import representatives
 from support.waiting import until
 
-from snnbench.files import PREFIX
+from snnbench.common.files import PREFIX
 
 ADAPTERS = ["held.py:Held"]
 SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from snnbench.adapters.base.case import Case
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import Case
 from snnbench.experiment.shard import Shard, parse_shard
-from snnbench.mistakes import ConfigError
 from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results, write_report
 

@@ -7,7 +7,7 @@ import pytest
 from support.environments import virtual
 from support.paths import FAULTY
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.environments.beside import _located
 from snnbench.environments.link import locations
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from support.environments import FULL_DISK, SIZES, config_of, framework, package_with, states, steps, wheel_of, write_recipe
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.environments.inventory import Home
 from snnbench.executors.launch import launch
 from snnbench.executors.local import LocalExecutor

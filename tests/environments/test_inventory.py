@@ -3,15 +3,15 @@
 import pytest
 from support.paths import FAULTY
 
-from snnbench.adapters.base.case import NATIVE, Case
 from snnbench.adapters.registry import BUILT_IN, OWN
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import NATIVE, Case
+from snnbench.core.jobs import Inquiry
 from snnbench.environments import inventory
 from snnbench.environments.inventory import take_inventory
 from snnbench.experiment.grid import resolve_framework
 from snnbench.kernels.spec import NEURONS
-from snnbench.mistakes import ConfigError
 from snnbench.runner.planning import load_plan
-from snnbench.worker.task import Inquiry
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
 SOFT_UNDECAYED = Case("", neuron=NEURONS["soft-undecayed"], neurons=97)

@@ -9,9 +9,9 @@ from packaging.utils import canonicalize_name
 from support.environments import steps
 from support.paths import ROOT
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.environments.environment import known, named
 from snnbench.environments.recipes import environments_folder, load_recipes, pin_of
-from snnbench.mistakes import ConfigError
 
 FAULTS = {
     "not TOML": ("[tiny", "is not TOML"),

@@ -9,12 +9,12 @@ from support.environments import SIZES, wheel_of
 from support.paths import FAULTY
 
 import snnbench as package
-from snnbench.adapters.base.case import Case
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import Case
 from snnbench.environments import versions
 from snnbench.environments.environment import Environment
 from snnbench.environments.recipes import Recipe, Step
 from snnbench.environments.versions import controls_of, version_environment, versions_among
-from snnbench.mistakes import ConfigError
 
 ADAPTER = """
 from numpy_network import NumpyNetwork, NumpyProgram

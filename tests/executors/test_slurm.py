@@ -6,10 +6,10 @@ import stat
 
 import pytest
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.executors.slurm import Job, SlurmFails, Task, submitted, with_comment
 from snnbench.executors.slurm_array import GROWTH, LONGEST_S, SHORTEST_S, ArrayRun, Wanted
 from snnbench.experiment.slurm import Slurm
-from snnbench.mistakes import ConfigError
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import ROOT
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.experiment.config import Experiment, check_reference, load_config
 from snnbench.experiment.setting import parse_setting
 from snnbench.experiment.values import parse_duration, parse_neuron, parse_size
 from snnbench.kernels.spec import NEURONS, NeuronSpec
-from snnbench.mistakes import ConfigError
 
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 

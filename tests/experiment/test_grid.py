@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from support.paths import ROOT
 
-from snnbench.adapters.base.case import Case, sizes
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import Case, sizes
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment, load_config
 from snnbench.experiment.grid import expand, most_groups, points, resolve_framework, select
 from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
 from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
-from snnbench.mistakes import ConfigError
 from snnbench.workloads import WORKLOADS, workload_of
 
 NARROW = replace(WORKLOADS["lif"], name="narrow", axes=("neurons",), fixed={"bias": False})

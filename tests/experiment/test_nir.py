@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from support.nir_files import GOLDEN, affine, chain, lif, spikes_of, write_nir
 
 from snnbench.experiment.network import NetworkFault, NetworkTable
-from snnbench.experiment.nir_file import MOST_VALUES, read_nir
-from snnbench.experiment.nir_network import network_of
+from snnbench.experiment.nir.file import MOST_VALUES, read_nir
+from snnbench.experiment.nir.network import network_of
 from snnbench.proof import oracle
 from snnbench.workloads.own import as_text, of_text
 

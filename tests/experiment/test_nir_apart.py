@@ -5,11 +5,11 @@ from random import Random
 import pytest
 from support.nir_files import GOLDEN
 
-from snnbench.experiment import nir_apart
 from snnbench.experiment.network import NetworkFault, NetworkTable
-from snnbench.experiment.nir_apart import read_apart
-from snnbench.experiment.nir_file import read_nir
-from snnbench.experiment.nir_network import network_of
+from snnbench.experiment.nir import apart as nir_apart
+from snnbench.experiment.nir.apart import read_apart
+from snnbench.experiment.nir.file import read_nir
+from snnbench.experiment.nir.network import network_of
 
 TABLE = NetworkTable(nir="a.nir", dt=1.0, decay="euler", reset="soft")
 

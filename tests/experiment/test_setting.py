@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from snnbench.adapters.base.case import NATIVE
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import NATIVE
 from snnbench.experiment.config import load_config
 from snnbench.experiment.setting import Argument, Option, parse_setting
-from snnbench.mistakes import ConfigError
 
 
 def read(path, *settings):

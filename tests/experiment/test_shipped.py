@@ -3,9 +3,9 @@
 import pytest
 from support.paths import ROOT
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.experiment import shipped
 from snnbench.experiment.config import load_config
-from snnbench.mistakes import ConfigError
 
 
 def test_every_config_of_the_repository_has_a_name():

@@ -2,9 +2,9 @@
 
 import pytest
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.experiment.config import load_config
 from snnbench.experiment.setting import parse_setting
-from snnbench.mistakes import ConfigError
 
 MISTAKES = {
     # what: (text of the config, words of the message)

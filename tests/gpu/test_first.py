@@ -61,7 +61,7 @@ assert (layer(y) != torch.compile(layer)(y)).float().mean() < 0.01
     "the queue of the device tells seconds without the host's": """
 import torch
 from functools import partial
-from snnbench.adapters.base.cuda_queue import CudaQueue
+from snnbench.core.cuda_queue import CudaQueue
 from snnbench.measure.ceilings import best_queued
 queue = CudaQueue(torch.device("cuda"))
 small, large = torch.zeros(1 << 18, device="cuda"), torch.zeros(1 << 28, device="cuda")

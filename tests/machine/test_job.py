@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.machine import job
 from snnbench.machine.cores import usable_cores
 from snnbench.machine.job import job_limit, memory_for_one_more, memory_for_workers
 from snnbench.machine.room import Room
-from snnbench.mistakes import ConfigError
 
 VARIABLES = (
     *("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"),

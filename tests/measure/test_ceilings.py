@@ -7,7 +7,7 @@ import pytest
 from support.networks import network_of
 from support.simulated_device import LAUNCH_S, WAIT_S, SimulatedDevice
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.measure import ceilings
 from snnbench.measure.ceilings import measure_ceilings
 from snnbench.measure.floor import judge_times

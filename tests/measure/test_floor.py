@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.networks import network_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.measure.floor import Ceilings, copied, floor, implausible, judge_times, nonzero_share
 from snnbench.measure.work import mandatory
 

@@ -12,7 +12,7 @@ from support.proofs import loaded
 from support.slow import representatives
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.measure.learning import NEW, STEPS, learned
 from snnbench.workloads import workload_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from snnbench.adapters.base.rolling import shifts
+from snnbench.core.rolling import shifts
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.proof.problem import rolled
 

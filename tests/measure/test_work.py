@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from support.networks import network_of
 
-from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.core.case import NATIVE, Case
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.measure.work import Work, mandatory, products
 

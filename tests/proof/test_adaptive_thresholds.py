@@ -14,8 +14,8 @@ from support.proofs import proof_of, refusal_of
 from support.slow import one_of_each, representatives
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.base.spikes import reset, torch_spike
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.recurrence import risen, run, run_backward
 

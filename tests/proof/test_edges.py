@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.right_call import CASE, Right
 
-from snnbench.adapters.base.result import Gradients
+from snnbench.core.result import Gradients
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
 

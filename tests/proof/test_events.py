@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.networks import sized
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.calibration import calibrate

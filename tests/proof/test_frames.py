@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.recordings import data_case, frames_of_tonic, made, pipeline_of
 
-from snnbench.data.datasets import DATA_SETS, form_of
+from snnbench.core.datasets import DATA_SETS, form_of
 from snnbench.data.reading import opened
 from snnbench.data.recordings import Events
 from snnbench.proof.frames import FAULTS, OF_CAMERAS, PROVED, wrong_with

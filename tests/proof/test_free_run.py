@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.proof.free_run import free_run, is_whole, read_free_run, write_free_run
 from snnbench.workloads import workload_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.right_call import CASE, Right
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.judge import Call, _spikes, judge

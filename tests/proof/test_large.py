@@ -9,7 +9,7 @@ from support.paths import WRONG
 from support.proofs import proof_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.proof import oracle
 from snnbench.proof.stages import own_width
 

@@ -12,7 +12,7 @@ from support.proofs import proof_of, refusal_of
 from support.slow import one_of_each, representatives
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import LEARNED, NeuronSpec, decay_by_parameter, decay_of, parameter_of_decay
 from snnbench.proof.recurrence import by_decay, run, run_backward
 

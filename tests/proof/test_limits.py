@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.networks import network_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.limits import Limits, limits, limits_of
 

@@ -10,8 +10,8 @@ from support.paths import WRONG
 from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.base.contract import Unsupported
+from snnbench.core.case import NATIVE, Case
+from snnbench.core.contract import Unsupported
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof.native import excited
 from snnbench.proof.problem import problem_id

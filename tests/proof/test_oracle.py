@@ -9,8 +9,8 @@ from support.autograd import value_of
 from support.networks import TINY
 from support.proofs import problem_of
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import layers, oracle
 

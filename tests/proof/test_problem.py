@@ -7,7 +7,7 @@ import pytest
 from support.networks import TINY, network_of
 from support.proofs import gains_of, problem_of
 
-from snnbench.adapters.base.case import NATIVE, Case
+from snnbench.core.case import NATIVE, Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.calibration import calibrate

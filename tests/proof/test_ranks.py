@@ -7,8 +7,8 @@ from support.paths import WRONG
 from support.proofs import proof_of
 from support.ranked import ranked
 
-from snnbench.adapters.base.case import Case
 from snnbench.adapters.registry import BUILT_IN
+from snnbench.core.case import Case
 
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["ranks"]
 LAYER = {"neurons": 31, "time_steps": 41, "batch": 5}

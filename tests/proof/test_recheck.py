@@ -12,7 +12,7 @@ from support.proofs import loaded, problem_of, wait_for_writers
 from support.slow import representatives
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import NATIVE, PHASES, Case
+from snnbench.core.case import NATIVE, PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.measure.slots import Sampler

@@ -13,7 +13,7 @@ from support.proofs import proof_of, refusal_of
 from support.slow import one_of_each
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.recurrence import before_synapse, run, run_backward, synaptic
 

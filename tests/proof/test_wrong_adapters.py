@@ -10,7 +10,7 @@ from support.proofs import proof_of
 from support.slow import one_of_each
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())

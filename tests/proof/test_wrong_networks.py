@@ -8,7 +8,7 @@ from support.paths import WRONG
 from support.proofs import proof_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 
 pytestmark = pytest.mark.networks
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())

@@ -12,7 +12,7 @@ from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.proof.training import loss_and_gradient
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())

@@ -5,8 +5,8 @@ from math import log
 import pytest
 from support.synthetic import NOISE, blocks, disturbed, unmeasured
 
-from snnbench.adapters.base.case import USUAL_PHASES
-from snnbench.mistakes import ConfigError
+from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import USUAL_PHASES
 from snnbench.records.compare import compare_sets, compare_variants
 from snnbench.records.rows import rows_of
 

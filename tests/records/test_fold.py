@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import GOLDEN
 
+from snnbench.core.status import STATUSES
 from snnbench.executors.events import SENSELESS, read_events
 from snnbench.executors.launch import Outcome
 from snnbench.records.fold import fold, unfinished_part
 from snnbench.records.record import Record
 from snnbench.runner.outcome import verdict
-from snnbench.status import STATUSES
 
 GOLDEN_RECORD = json.loads((GOLDEN / "record-2.json").read_text())
 MEMORY = {"forward": {"peak_bytes": 3, "extra_bytes": 1, "reserved_bytes": None}}

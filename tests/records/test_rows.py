@@ -6,7 +6,7 @@ from support.paths import GOLDEN
 from support.synthetic import blocks
 from support.synthetic import record as record_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.coverage import Conditions, remarks_on

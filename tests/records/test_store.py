@@ -8,8 +8,8 @@ from support.paths import GOLDEN
 from support.synthetic import record
 from support.trees import tree
 
-from snnbench.files import write_atomically
-from snnbench.mistakes import ConfigError
+from snnbench.common.files import write_atomically
+from snnbench.common.mistakes import ConfigError
 from snnbench.records.record import Record
 from snnbench.records.store import EARLIER_MARK, MARK, ResultFolder
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from support.synthetic import blocks, disturbed, table_of
 
 from snnbench.records.rows import Row, rows_of
+from snnbench.report.columns.metric import NATIVES, SUMMARY, VIEWS, Metric
+from snnbench.report.columns.metrics import METRICS
 from snnbench.report.coverage import axis_of
 from snnbench.report.figures import figures_of
-from snnbench.report.metric import NATIVES, SUMMARY, VIEWS, Metric
-from snnbench.report.metrics import METRICS
 from snnbench.report.page.page import html_text
 from snnbench.report.plots import drawn
 from snnbench.report.table import Table

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from support import synthetic
 
+from snnbench.core.status import RETRIED, STATUSES
 from snnbench.environments.inventory import Home
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
@@ -13,7 +14,6 @@ from snnbench.experiment.measure import Measure
 from snnbench.records.store import ResultFolder
 from snnbench.runner.done import Done, reasons
 from snnbench.runner.planning import PlannedCase
-from snnbench.status import RETRIED, STATUSES
 
 FACTS = {"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]}
 PLANNED = PlannedCase(

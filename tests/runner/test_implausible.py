@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from support.networks import network_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.measure.floor import Ceilings, floor, shortest
 from snnbench.runner.outcome import refuse_impossible
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.workers import Canary, JudgeWorker, Monitor, Planned, Worker
 
-from snnbench.adapters.base.case import PHASES
+from snnbench.core.case import PHASES
 from snnbench.experiment.measure import Measure
 from snnbench.machine.energy import EnergyMeter
 from snnbench.measure.phases import draw_of

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import exp
 from typing import Any
 
-from snnbench import units
+from snnbench.common import units
 from snnbench.records.contrasts import compared
 from snnbench.records.pairing import contrasts
+from snnbench.report.columns.metric import Entry
 from snnbench.report.coverage import FLAGS
-from snnbench.report.metric import Entry
 from snnbench.report.table import Table
 
 UNSAID = {"device", "layers", "input", "bias", "input_grad", "seed", "loaders", "pinned", "augment", "machine"}

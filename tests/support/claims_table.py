@@ -8,7 +8,7 @@ from math import inf, log
 from pathlib import Path
 from typing import Any
 
-from snnbench import units
+from snnbench.common import units
 from snnbench.report.files import read_results
 from snnbench.report.tables.markdown import line, plain
 

@@ -12,7 +12,7 @@ from support.paths import ROOT
 from support.proofs import problem_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 
 
 def apart(case, counts, double):

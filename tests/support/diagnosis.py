@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.result import Gradients
+from snnbench.core.case import Case
+from snnbench.core.result import Gradients
 from snnbench.proof import oracle
 from snnbench.proof.diagnosis.diagnose import diagnose
 from snnbench.proof.judge import Call, judge

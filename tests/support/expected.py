@@ -7,7 +7,7 @@ from support.paths import TESTS
 from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import JaxAdapter, registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.runner.variants import twins
 
 EXPECTED = tomllib.loads((TESTS / "adapters" / "expected.toml").read_text())

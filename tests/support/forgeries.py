@@ -2,7 +2,7 @@
 
 import json
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 
 from . import forged_times as forged_times
 from .forgery import FORGERIES as FORGERIES

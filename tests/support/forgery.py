@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case, full_name
-from snnbench.records.bundle import SHARED, hash_of, line, results_of
+from snnbench.community.bundle import SHARED, hash_of, line, results_of
+from snnbench.core.case import Case, full_name
 from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
 

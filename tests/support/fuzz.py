@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
+from snnbench.core.jobs import Inquiry
+from snnbench.core.status import STATUSES
 from snnbench.environments.inventory import take_inventory
 from snnbench.executors.events import read_events
 from snnbench.executors.launch import Outcome
@@ -30,8 +32,6 @@ from snnbench.records.record import Record
 from snnbench.records.store import ResultFolder
 from snnbench.runner import planning
 from snnbench.runner.outcome import verdict
-from snnbench.status import STATUSES
-from snnbench.worker.task import Inquiry
 
 from .command_line import Result, Snnbench
 from .hostile import HOSTILE_VALUES, changed_json, changed_text, changed_tree

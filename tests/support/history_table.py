@@ -1,6 +1,6 @@
 """The table of a framework's versions in docs/versions.md: what became of each neuron, and its ratio to the plain loop."""
 
-from snnbench import units
+from snnbench.common import units
 from snnbench.report.figures.versions import versions
 from snnbench.report.table import Table
 from snnbench.report.tables.markdown import line, plain

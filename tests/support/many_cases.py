@@ -10,7 +10,7 @@ from math import exp
 from pathlib import Path
 from random import Random
 
-from snnbench.adapters.base.case import PHASES, Case, full_name
+from snnbench.core.case import PHASES, Case, full_name
 
 from .paths import ROOT
 

@@ -1,7 +1,7 @@
 """The table of memory in docs/kernels.md: who takes how much beyond arguments and outputs."""
 
-from snnbench import units
-from snnbench.adapters.base.case import PHASES
+from snnbench.common import units
+from snnbench.core.case import PHASES
 from snnbench.records.rows import Row
 from snnbench.report.coverage import reason_of
 from snnbench.report.table import Table

@@ -1,7 +1,7 @@
 """Networks that the contract is tested with. No user sees them: a case names them by `workload`, and `workload_of` knows them."""
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.network import INPUT, Network, Node
+from snnbench.core.case import Case
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import WORKLOADS, Workload
 

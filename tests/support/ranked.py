@@ -4,8 +4,8 @@ import importlib
 from contextlib import contextmanager
 
 from snnbench.adapters import registry
+from snnbench.core.jobs import Task
 from snnbench.worker.ranked import shared_by_ranks
-from snnbench.worker.task import Task
 
 MEMORY_BYTES = 8 * 2**30
 

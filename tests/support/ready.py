@@ -10,7 +10,7 @@ from support.networks import network_of
 from support.proofs import refusal_of
 
 from snnbench.adapters import TorchAdapter, registry
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.runner.variants import twins
 
 BELOW, ABOVE, THRICE, TWICE = range(4)

@@ -10,8 +10,8 @@ from numpy.lib.recfunctions import unstructured_to_structured
 from tonic import datasets, transforms
 from tonic.io import read_mnist_file
 
-from snnbench.adapters.base.case import Case
-from snnbench.data.datasets import DATA_SETS, DataSet, form_of
+from snnbench.core.case import Case
+from snnbench.core.datasets import DATA_SETS, DataSet, form_of
 from snnbench.data.files import make
 from snnbench.workloads import WORKLOADS
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.result import Gradients
+from snnbench.core.case import Case
+from snnbench.core.result import Gradients
 from snnbench.proof import oracle
 from snnbench.proof.judge import Call, judge
 from snnbench.proof.limits import limits_of

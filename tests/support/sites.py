@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from snnbench.community.bundle import Bundle, header_of
+from snnbench.community.site.pages import site_files
+from snnbench.community.site.source import Source
 from snnbench.kernels.spec import NEURONS
-from snnbench.records.bundle import Bundle, header_of
 from snnbench.records.record import Record
-from snnbench.report.site.pages import site_files
-from snnbench.report.site.source import Source
 
 from .synthetic import blocks, record, unmeasured
 

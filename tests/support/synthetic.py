@@ -4,7 +4,7 @@ from hashlib import sha256
 from math import exp
 from random import Random
 
-from snnbench.adapters.base.case import USUAL_PHASES, Case
+from snnbench.core.case import USUAL_PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of

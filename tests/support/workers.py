@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from snnbench.adapters.base.case import PHASES
+from snnbench.core.case import PHASES
 from snnbench.executors.launch import Outcome
 
 OK = [{"part": "import", "status": "ok"}, {"part": "end", "cpu_seconds": 1.0}]

@@ -5,8 +5,8 @@ from importlib.metadata import version
 import pytest
 
 from snnbench.adapters.registry import BUILT_IN
+from snnbench.core.jobs import Inquiry
 from snnbench.worker.describe import describe_adapter
-from snnbench.worker.task import Inquiry
 
 
 @pytest.mark.parametrize(

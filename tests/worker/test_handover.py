@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from snnbench.adapters.base.case import NATIVE, Case
-from snnbench.adapters.base.contract import FixedPoint
-from snnbench.adapters.base.result import Gradients
+from snnbench.core.case import NATIVE, Case
+from snnbench.core.contract import FixedPoint
+from snnbench.core.result import Gradients
 from snnbench.measure.phases import Draw
 from snnbench.worker.handover import Reference, decode, encode
 

@@ -11,8 +11,8 @@ from support.paths import FAULTY, WRONG
 from support.proofs import gains_of, loaded, proof_of
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.case import PHASES, Case
-from snnbench.adapters.base.contract import BuildFailed, Unsupported
+from snnbench.core.case import PHASES, Case
+from snnbench.core.contract import BuildFailed, Unsupported
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.proof.free_run import write_free_run
 from snnbench.worker.handover import encode

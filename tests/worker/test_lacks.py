@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.adapters.base.contract import Unsupported
+from snnbench.core.contract import Unsupported
 from snnbench.worker.lacks import lack
 
 

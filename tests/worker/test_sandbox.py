@@ -7,10 +7,10 @@ from support.expected import EXPECTED
 from support.paths import FAULTY
 
 from snnbench.adapters import registry
+from snnbench.core.jobs import Inquiry
 from snnbench.environments.recipes import load_recipes
 from snnbench.executors.launch import launch
 from snnbench.executors.surroundings import worker_environment
-from snnbench.worker.task import Inquiry
 
 SWALLOWED = """
 from contextlib import suppress

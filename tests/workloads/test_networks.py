@@ -9,7 +9,7 @@ from support.expected import HERE, adapter_of, case_of, on_jax, representatives
 from support.networks import WIDEST, network_of, sized
 from support.proofs import proof_of, refusal_of
 
-from snnbench.adapters.base.case import INPUTS, SPIKES, Case
+from snnbench.core.case import INPUTS, SPIKES, Case
 from snnbench.proof.problem import draw_input
 from snnbench.workloads import NETWORKS, WORKLOADS, workload_of
 

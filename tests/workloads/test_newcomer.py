@@ -6,7 +6,7 @@ from support.expected import adapter_of
 from support.networks import WIDEST
 from support.proofs import wait_for_writers
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.stages import prove
 from snnbench.workloads.builder import Builder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnbench.adapters.base.case import INPUTS, Case
+from snnbench.core.case import INPUTS, Case
 from snnbench.workloads import workload_of
 from snnbench.workloads.task import SHARES, batch_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.workloads import WORKLOADS
 
 

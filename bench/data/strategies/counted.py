@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from snnbench.adapters.base.contract import Unsupported
-
+from ...core.contract import Unsupported
 from ..reading import opened
 from ..recordings import Events
 from .strategy import Strategy

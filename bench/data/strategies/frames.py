@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snnbench.adapters.base.case import Case
-
+from ...core.case import Case
 from .loading import Loading
 
 if TYPE_CHECKING:

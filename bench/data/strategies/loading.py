@@ -6,9 +6,9 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from snnbench.adapters.base.case import DATA, Case, missing_variant
-from snnbench.adapters.base.contract import Adapter, Unsupported
-from snnbench.adapters.base.network import Network
+from ...core.case import DATA, Case, missing_variant
+from ...core.contract import Adapter, Unsupported
+from ...core.network import Network
 
 if TYPE_CHECKING:
     from .strategy import Strategy

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from snnbench.adapters.base.case import Case
-
-from ..datasets import form_of
+from ...core.case import Case
+from ...core.datasets import form_of
 from ..epoch import Epoch
 
 Batch = tuple[Tensor, Tensor]

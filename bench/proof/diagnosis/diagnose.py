@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.network import Network, Node
-from snnbench.adapters.base.result import Gradients
 from snnbench.kernels.spec import decay_of
 
+from ...core.network import Network, Node
+from ...core.result import Gradients
 from .. import oracle
 from ..judge import Call, upstream_of
 from ..limits import Limits, LimitsByNode

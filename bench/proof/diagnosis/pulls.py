@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from snnbench.adapters.base.contract import Parameters
-from snnbench.adapters.base.network import INPUT, Network, Node
-from snnbench.adapters.base.result import Gradients
 from snnbench.kernels.spec import SURROGATES
 
+from ...core.contract import Parameters
+from ...core.network import INPUT, Network, Node
+from ...core.result import Gradients
 from .. import oracle
 from ..layers import Gradient, Passed, Pull, summed_windows, windows
 from ..limits import LimitsByNode

@@ -5,8 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
-from snnbench.adapters.base.network import Network, Node, Shape
-
+from ...core.network import Network, Node, Shape
 from .values import between
 
 TRIED = {"outputs": range(0), "padding": range(6), "stride": range(1, 5), "kernel": range(1, 12)}

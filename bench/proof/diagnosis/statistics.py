@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from snnbench.adapters.base.network import Node
-
+from ...core.network import Node
 from ..judge import Statistics
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.training import MEAN_OF_TIME, OPTIMIZERS
-
+from ...core.training import MEAN_OF_TIME, OPTIMIZERS
 from .. import oracle
 from ..judge import Call, judge
 from ..limits import LimitsByNode

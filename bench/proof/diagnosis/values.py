@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base.network import INPUT, Network, Node
-
+from ...core.network import INPUT, Network, Node
 from .. import oracle
 from ..judge import Statistics
 from ..layers import LAYERS, Arrays

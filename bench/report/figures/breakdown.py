@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from snnbench.adapters.base.breakdown import KINDS, STAGES
-
-from ..metric import Entry, part_column
+from ...core.breakdown import KINDS, STAGES
+from ..columns.metric import Entry, part_column
 from ..table import Table
 from .figure import Figure, Panel, panel_of
 from .spec import APART, MEBIBYTES, SECONDS, THERE, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of

@@ -3,7 +3,7 @@
 from math import ceil, inf
 from typing import Any
 
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, paid_off_after, panel_of
 from .spec import APART, LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of

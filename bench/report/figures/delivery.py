@@ -3,9 +3,9 @@
 from math import ceil, inf
 from typing import Any
 
-from ... import units
+from ...common import units
 from ...records.contrasts import Comparison
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .breakdown import taken_apart
 from .figure import Figure, Panel, paid_off_after, panel_of, short

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records.contrasts import Comparison
 from ...records.rows import grouped
-from ..metric import STEP_FIRST, Entry
+from ..columns.metric import STEP_FIRST, Entry
 from ..table import Table
 
 

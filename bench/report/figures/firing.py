@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from snnbench.adapters.base.case import SPIKE_SHARE
-
-from ... import units
-from ..metric import Entry
+from ...common import units
+from ...core.case import SPIKE_SHARE
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of
 from .labels import along, column, labelled

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from ...records.rows import grouped
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, by_phase, panel_of, short
 from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots

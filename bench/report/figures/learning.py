@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ... import units
-from ..metric import Entry
+from ...common import units
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
 from .spec import APART, LEGENDED, Spec, calculated, dots, hint, layer, plane

@@ -1,6 +1,6 @@
 """Memory of one call: one panel for each meaning of the number, because only the same quantity may be compared."""
 
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_meaning, panel_of
 from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer, log_axis, mebibytes, rows_of_dots, span, text_of

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...proof.limits import limits_of
 from ...workloads import WORKLOADS, workload_of
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
 from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots

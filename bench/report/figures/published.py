@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.base.case import SIZES
-
-from ...mistakes import ConfigError, shown
+from ...common.mistakes import ConfigError, shown
+from ...core.case import SIZES
 from ...records.rows import grouped
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
 from .spec import SECONDS, Spec, by_variant, calculated, dots, hint, log_axis, rows_of_dots, text_of

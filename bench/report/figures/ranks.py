@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ... import units
+from ...common import units
 from ..ranks import FARTHEST, Scaling, by_title, notes_of, ranks_of
 from ..table import Table
 from .figure import Figure, Panel, short

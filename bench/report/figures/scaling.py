@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import Any
 
-from ... import units
-from ...stats import crossing, power_law
-from ..metric import Entry
+from ...common import units
+from ...common.stats import crossing, power_law
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of, short
 from .labels import along, column, labelled

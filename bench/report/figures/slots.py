@@ -5,7 +5,7 @@ from typing import Any
 
 from ...machine.monitor import slowed
 from ...records.record import Record, Slot
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of

@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any
 
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
 from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, ratio_text, rows_of_dots

@@ -6,7 +6,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from ...records.rows import grouped
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of, short
 from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, layer, limit, ratio_text, rows_of_dots, span

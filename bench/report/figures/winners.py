@@ -7,8 +7,8 @@ from typing import Any
 from ...records.contrasts import FAMILY, TIE
 from ...records.rows import grouped
 from ...workloads import WORKLOADS
+from ..columns.metric import Entry
 from ..coverage import axis_of
-from ..metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of
 from .spec import COLOUR, MEBIBYTES, TIME, Spec, calculated, drawing, hint, layer, mebibytes, text_of

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ... import units
+from ...common import units
 from ...records.rows import Row, grouped
 from ..answer import OURS, fastest, is_level
-from ..metric import Entry
+from ..columns.metric import Entry
 from ..table import Table
 
 NOTHING = "Nothing is ranked: no case was proved and timed."

@@ -13,9 +13,9 @@ from markupsafe import Markup
 
 from ...workloads import WORKLOADS
 from ..answer import OURS
+from ..columns.metric import STEP_FIRST, VIEWS
 from ..coverage import REFUSED, axis_of, coverage, kind_of
 from ..figures import Figure, Published, figures_of
-from ..metric import STEP_FIRST, VIEWS
 from ..ranks import HEAD, by_title, lines_of
 from ..table import Table
 from ..theme import config, named, styles

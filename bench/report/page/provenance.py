@@ -3,7 +3,7 @@
 from collections import defaultdict
 from shlex import quote
 
-from ... import units
+from ...common import units
 from ...records.rows import Row
 from ..coverage import KINDS, Conditions, reason_of
 

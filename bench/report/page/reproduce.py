@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from ...common.texts import anonymous
 from ...experiment.config import Experiment, meaningless
 from ...records.store import ResultFolder
-from ...texts import anonymous
 
 
 @dataclass

@@ -7,7 +7,7 @@ megabytes, for a few rectangles.
 from dataclasses import dataclass
 from typing import Any
 
-from ... import units
+from ...common import units
 from ..figures import Figure, Panel
 from ..figures.winners import in_lines
 from ..table import Table

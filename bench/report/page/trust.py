@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from ... import units
+from ...common import units
 from ...machine.facts import machine_label
 from ...records.quality import FEWEST_BLOCKS
 from ...records.rows import Row, grouped
+from ..columns.metric import Entry
 from ..coverage import FLAGS, KINDS, REFUSED, reason_of
-from ..metric import Entry
 from ..table import Table
 
 PROMISED_OVERHEAD_S = 0.5

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import vl_convert
 
-from ...files import cache_folder, write_atomically
+from ...common.files import cache_folder, write_atomically
 
 
 @lru_cache(maxsize=1)

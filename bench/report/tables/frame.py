@@ -6,9 +6,9 @@ from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from ...mistakes import ConfigError
-from ..metric import Metric
-from ..metrics import METRICS
+from ...common.mistakes import ConfigError
+from ..columns.metric import Metric
+from ..columns.metrics import METRICS
 from ..table import Table
 
 if TYPE_CHECKING:

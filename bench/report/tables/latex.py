@@ -2,9 +2,9 @@
 
 import re
 
-from ...texts import brief
+from ...common.texts import brief
+from ..columns.metric import REMARKS, SUMMARY, Entry
 from ..coverage import reason_of, remarks_on
-from ..metric import REMARKS, SUMMARY, Entry
 from ..table import Table
 
 WRITTEN = {

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from ..columns.metric import NATIVES, NATIVES_IN_MARKDOWN, SUMMARY, Entry, Metric
 from ..coverage import reason_of
-from ..metric import NATIVES, NATIVES_IN_MARKDOWN, SUMMARY, Entry, Metric
 from ..table import Table
 
 

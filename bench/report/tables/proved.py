@@ -1,7 +1,6 @@
 """Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
 
-from snnbench.adapters.base.case import PRECISIONS
-
+from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row, grouped
 from ..coverage import Conditions, reason_of

@@ -8,9 +8,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 
-from ...texts import brief
+from ...common.texts import brief
+from ..columns.metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..coverage import reason_of, remarks_on
-from ..metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..table import Table
 from .ranks import print_scalings
 

@@ -9,10 +9,10 @@ from support.proofs import judged, loaded, refusal_of
 
 from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base import torch_adapter, torch_compile
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.modes import COMPILE_MODES
 from snnbench.adapters.base.torch_compile import CHUNK, LONGEST_WHOLE
 from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.core.case import Case
+from snnbench.core.modes import COMPILE_MODES
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof.limits import limits_of
 from snnbench.proof.steps import judge_steps

@@ -9,9 +9,9 @@ from torch._inductor import config as inductor
 
 from snnbench.adapters import TimeLoop
 from snnbench.adapters.base import torch_compile
-from snnbench.adapters.base.case import Case
-from snnbench.adapters.base.contract import BuildFailed
 from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.core.case import Case
+from snnbench.core.contract import BuildFailed
 
 pytestmark = pytest.mark.usefixtures("compiler_caches")
 

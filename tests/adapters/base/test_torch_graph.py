@@ -10,10 +10,10 @@ from support.networks import network_of
 from support.proofs import problem_of, refusal_of
 
 from snnbench.adapters.base import torch_graph
-from snnbench.adapters.base.case import PHASES, Case
-from snnbench.adapters.base.contract import LEARNING_RATE
 from snnbench.adapters.base.torch_graph import GraphProgram
 from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.core.case import PHASES, Case
+from snnbench.core.contract import LEARNING_RATE
 from snnbench.measure.phases import Phases
 from snnbench.proof.limits import limits_of
 from snnbench.proof.stages import judge_program

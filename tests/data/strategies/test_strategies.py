@@ -9,9 +9,9 @@ import pytest
 from support.recordings import data_case, frames_of_tonic, made
 
 from snnbench.adapters import registry
-from snnbench.adapters.base.contract import Unsupported
+from snnbench.core.contract import Unsupported
+from snnbench.core.datasets import form_of
 from snnbench.data import shelf
-from snnbench.data.datasets import form_of
 from snnbench.data.epoch import Epoch
 from snnbench.data.files import make
 from snnbench.data.strategies.strategy import Strategy

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from snnbench.adapters.base.contract import LEARNING_RATE, Adapter, Program
-from snnbench.adapters.base.result import Result
-from snnbench.adapters.base.rolling import rolled
+from snnbench.core.contract import LEARNING_RATE, Adapter, Program
+from snnbench.core.result import Result
+from snnbench.core.rolling import rolled
 from snnbench.kernels.surrogates import derivative
 
 

@@ -6,8 +6,8 @@ import torch
 from bases import Around, Multiplied, OfLayer, with_gradient
 from timed import Driven
 
-from snnbench.adapters.base.contract import LEARNING_RATE
 from snnbench.adapters.base.torch_program import TorchProgram
+from snnbench.core.contract import LEARNING_RATE
 
 PROVED = 30
 """Calls after which an adapter here is sure that it is being timed."""

@@ -2,8 +2,8 @@
 
 import torch.distributed as dist
 
-from snnbench.adapters.base.ranks import member, time
-from snnbench.adapters.base.ranks.norms import synchronise
+from snnbench.adapters.ranks import member, time
+from snnbench.adapters.ranks.norms import synchronise
 from snnbench.adapters.torch_loop import TorchLoop
 
 RIGHT = member.share

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from snnbench.adapters.base.network import Network
 from snnbench.adapters.torch_loop import TorchLoop
+from snnbench.core.network import Network
 
 
 class Rewired(TorchLoop):

@@ -6,7 +6,7 @@ from support.networks import network_of
 from support.neurons import SPEC, Network, options
 from support.slow import representatives
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
 from snnbench.kernels.batch_norm_lif.operator import batch_norm_lif_backward_op, batch_norm_lif_op
 from snnbench.kernels.lif import autograd, backends, contract, lif

@@ -8,7 +8,7 @@ from support.diagnosis import CASE, gradients_of, named, right_spec, spikes_of
 from support.networks import contract
 from support.proofs import problem_of
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof import oracle
 from snnbench.proof.diagnosis import diagnose as module

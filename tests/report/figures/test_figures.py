@@ -8,8 +8,8 @@ import pytest
 from support.paths import ROOT
 from support.synthetic import blocks, disturbed, figure, record, table_of, unmeasured
 
-from snnbench.adapters.base.breakdown import STAGES
-from snnbench.adapters.base.case import NATIVE
+from snnbench.core.breakdown import STAGES
+from snnbench.core.case import NATIVE
 from snnbench.kernels.spec import NEURONS
 from snnbench.report.figures import figures_of, substituted
 from snnbench.report.figures.slots import _range

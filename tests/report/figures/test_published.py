@@ -6,7 +6,7 @@ import pytest
 from support.paths import ROOT
 from support.synthetic import blocks, table_of
 
-from snnbench.mistakes import ConfigError
+from snnbench.common.mistakes import ConfigError
 from snnbench.report.figures import figures_of, read_published
 from snnbench.report.figures.published import COLUMNS
 

@@ -3,7 +3,7 @@
 import pytest
 from support.synthetic import blocks, figure, table_of
 
-from snnbench.adapters.base.case import WORKLOAD_AXES
+from snnbench.core.case import WORKLOAD_AXES
 from snnbench.report.figures.winners import in_lines
 from snnbench.report.plots import drawn
 

@@ -6,9 +6,9 @@ from support.paths import ROOT
 from support.recordings import data_case
 from support.synthetic import blocks, disturbed, record, table_of
 
+from snnbench.report.columns.metric import SUMMARY
 from snnbench.report.coverage import remarks_on
 from snnbench.report.files import read_results
-from snnbench.report.metric import SUMMARY
 from snnbench.report.page.answer import NATIVE, NOTHING, answer
 from snnbench.report.page.trust import caveats, header, trust
 

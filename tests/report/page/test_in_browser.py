@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 from playwright.sync_api import expect
 
-from snnbench import units
+from snnbench.common import units
 from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 

@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 import pytest
 from support.synthetic import HOSTILE, blocks, disturbed, figure, record, table_of, unmeasured
 
-from snnbench import units
-from snnbench.adapters.base.case import NATIVE, USUAL_PHASES
+from snnbench.common import units
+from snnbench.core.case import NATIVE, USUAL_PHASES
+from snnbench.core.status import STATUSES
 from snnbench.records.rows import rows_of
 from snnbench.report.coverage import KINDS, MEANINGS
 from snnbench.report.page.page import html_text
 from snnbench.report.page.trust import trust
-from snnbench.status import STATUSES
 
 
 class Page(HTMLParser):

@@ -3,7 +3,7 @@
 import pytest
 from support.synthetic import blocks, figure, table_of
 
-from snnbench import units
+from snnbench.common import units
 from snnbench.report.page.still import MOST, stills
 
 

@@ -4,8 +4,8 @@ import re
 
 from support.paths import ROOT
 
-from snnbench.adapters.base.case import PHASES
-from snnbench.report.metrics import METRICS
+from snnbench.core.case import PHASES
+from snnbench.report.columns.metrics import METRICS
 
 ANY = {"PHASE": "|".join(PHASES)}
 

@@ -9,7 +9,7 @@ from support.synthetic import record, table_of
 
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
-from snnbench.report.metrics import METRICS
+from snnbench.report.columns.metrics import METRICS
 from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 

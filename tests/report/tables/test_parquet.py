@@ -9,7 +9,7 @@ import pytest
 from support.paths import ROOT
 
 import snnbench as own
-from snnbench.report.metrics import METRICS
+from snnbench.report.columns.metrics import METRICS
 from snnbench.report.tables.frame import dtype_of
 
 SET = ROOT / "results" / "quickstart"

@@ -5,7 +5,7 @@ import json
 import pytest
 from support.paths import GOLDEN
 
-from snnbench.adapters.base.case import Case
+from snnbench.core.case import Case
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.table import Table

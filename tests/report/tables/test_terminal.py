@@ -12,12 +12,12 @@ from rich.console import Console
 from support.paths import ROOT
 from support.synthetic import blocks, table_of
 
+from snnbench.common.texts import brief
 from snnbench.records.rows import comparison_group
 from snnbench.report.coverage import rank_of
 from snnbench.report.files import read_results
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
-from snnbench.texts import brief
 
 COMMAND = Path(sys.executable).with_name("snnbench")
 RESULTS = ROOT / "results" / "quickstart"

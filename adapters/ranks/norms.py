@@ -1,0 +1,69 @@
+"""Batch norms whose statistics are those of all ranks."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from snnbench.core.contract import Unsupported
+from snnbench.kernels.batch_norm_lif.ranks import Group, merged, summed
+
+PLAIN = (nn.BatchNorm1d, nn.BatchNorm2d)
+
+
+class _Normalised(torch.autograd.Function):
+    """(x − μ)·r of items (M, C, …) of all ranks, with μ and r = 1/√(variance + ε) of all: gradients by x are of the whole."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, epsilon: float, group: Group) -> tuple[Tensor, Tensor, Tensor, int]:
+        others = [axis for axis in range(x.dim()) if axis != 1]
+        variance, mean = torch.var_mean(x, others, correction=0)
+        mean, variance, count = merged(mean, variance, x.numel() // x.shape[1], group)
+        shape = (1, -1, *(1,) * (x.dim() - 2))
+        rate = torch.rsqrt(variance + epsilon)
+        normalised = (x - mean.view(shape)) * rate.view(shape)
+        ctx.save_for_backward(normalised, rate)
+        ctx.group, ctx.count, ctx.others, ctx.shape = group, count, others, shape
+        ctx.mark_non_differentiable(mean, variance)
+        return normalised, mean, variance, count
+
+    @staticmethod
+    def backward(ctx: Any, error: Tensor, *_: Any) -> tuple[Tensor, None, None]:
+        normalised, rate = ctx.saved_tensors
+        sums = summed(torch.stack([error.sum(ctx.others), (error * normalised).sum(ctx.others)]), ctx.group)
+        total, product = (each.view(ctx.shape) / ctx.count for each in sums)
+        return (error - total - normalised * product) * rate.view(ctx.shape), None, None
+
+
+class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
+    """`nn.BatchNorm` in training, over the items of all ranks: one all_gather in forward, one all_reduce in backward. It takes
+    parameters and running statistics of `norm`. (torch's own SyncBatchNorm takes no tensors of CPUs.)"""
+
+    def __init__(self, norm: nn.modules.batchnorm._BatchNorm, group: Group) -> None:
+        super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
+        self.weight, self.bias, self.group = norm.weight, norm.bias, group
+        self.running_mean, self.running_var = norm.running_mean, norm.running_var
+        self.num_batches_tracked = norm.num_batches_tracked
+
+    def forward(self, x: Tensor) -> Tensor:
+        shape = (1, -1, *(1,) * (x.dim() - 2))
+        normalised, mean, variance, count = _Normalised.apply(x, self.eps, self.group)
+        with torch.no_grad():
+            rate, unbiased = self.momentum or 0.0, count / max(count - 1, 1)
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
+            self.running_var.lerp_((variance * unbiased).to(self.running_var.dtype), rate)
+        return normalised * self.weight.view(shape) + self.bias.view(shape)
+
+
+def synchronise(network: nn.Module, group: Group) -> None:
+    """Have every batch norm within take the statistics of all ranks. Raises Unsupported for one of a framework's own."""
+    for parent in list(network.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) in PLAIN:
+                setattr(parent, name, SynchronisedNorm(child, group))
+            elif isinstance(child, SynchronisedNorm):
+                continue
+            elif isinstance(child, nn.modules.batchnorm._BatchNorm):
+                if not hasattr(child, "process_group"):
+                    raise Unsupported(f"{type(child).__name__} takes statistics of its own rank's items only")
+                child.process_group = group

@@ -1,0 +1,31 @@
+"""Why the ranks of a case cannot compute it together, of whatever library they are."""
+
+from collections.abc import Sequence
+
+from snnbench.core.case import Case
+from snnbench.core.network import Network
+
+
+def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
+    """The reason, of the adapter `name`, to whose constructions `handed` a state is handed; None if they can."""
+    shared, count = ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
+    if case.device != "cpu":
+        return "several ranks are offered on CPUs: on GPUs they were never tried"
+    if case.mode != "eager":
+        return f"several ranks are offered in mode eager, not in {case.mode}"
+    if case.native:
+        return "a native neuron is measured by one rank"
+    if count < case.ranks:
+        return f"{case.ranks} ranks cannot share {shared} of {count}"
+    if case.parallel == "data":
+        return None
+    if case.construction not in handed:
+        place = f"in construction {case.construction!r}"
+        return f"{name}'s neurons {place} hand no state in and out: ranks cannot share their time steps"
+    if any(network.node(neuron).options["potentials"] for neuron in network.neurons):
+        return "a neuron that hands out potentials is offered to ranks with all its time steps"
+    if any(network.steps(node.inputs[0], 2) == 1 for node in network.nodes if node.kind in ("neuron", "norm")):
+        return "a neuron or a norm behind a mean over time is offered to ranks with all its time steps"
+    if case.loss and network.steps(network.output.name, 2) > 1:
+        return f"loss {case.loss} is of all time steps together, of which no rank has all"
+    return None

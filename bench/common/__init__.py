@@ -1,0 +1,1 @@
+"""Texts, files, mistakes, units and trends: the ground, without a word of this field."""

@@ -1,0 +1,1 @@
+"""What leaves the machine: bundles are scrubbed, verified and shown as a site, and badges are made."""

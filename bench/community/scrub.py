@@ -1,0 +1,153 @@
+"""What of a record leaves the house: allowed fields, and texts without paths, addresses and names of people or machines."""
+
+import os
+import platform
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapters.registry import OWN
+
+from ..common.texts import NAME_NOBODY, anonymous
+from ..records.record import Record
+from ..schema.facts import KnownFacts
+
+OWN_WORDS = ("ok", "unsupported", "pruned", "timeout", "interrupted", "implausible", "check_failed")
+"""Statuses whose reasons snnbench or an adapter wrote. The others quote errors of anybody."""
+LEFT_OUT = "its words are left out"
+
+FIELDS = (
+    "snnbench", "case_id", "case", "set", "block", "live_set", "attempt", "done_key", "status", "reason", "parts", "facts",
+    "proof", "memory", "memory_meaning", "host_peak_bytes", "breakdown", "learning", "ceilings", "warnings", "exit_code",
+    "signal", "adapter", "environment", "machine", "measure", "monitor", "started_at", "duration_s", "overhead_s",
+    "git_commit", "distributed",
+)  # fmt: skip
+"""Of a record; `traceback` and `stderr_tail` stay at home."""
+INSIDE = {
+    "adapter": ("name", "version", "reference", "source_sha256", "closure"),
+    "environment": ("name", "hash", "python", "devices", "image"),
+    "machine": (
+        *("cpu", "usable_threads", "memory_bytes", "gpus", "hash", "cores", "threads", "system", "container", "node", "node_of"),
+    ),
+    "monitor": ("null_s", "load_average", "foreign_cores", "throttle_reasons", "canary"),
+    "facts": tuple(KnownFacts.__annotations__),
+}
+FREE = (
+    *("reason", "findings", "loosened", "warnings", "memory_meaning", "disturbed", "unknown"),
+    *("native", "backend", "product", "output_dtype", "state_dtype"),
+)
+"""Fields with texts for people, which somebody's own adapter may have written."""
+EXPERIMENT = ("name", "seed", "exclude", "grid", "measure")
+"""Of `experiment.json`: files of adapters, images and folders of data are somebody's own."""
+
+_PRIVATE = (
+    (re.compile(r"(?<![\w.+-])[\w.+-]+:[^\s:@/]+@(?=[\w-])"), "<login>@"),
+    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "<address>"),
+    (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]|\w)"), "<address>"),
+    (re.compile(r"(?<![\w:/.<~-])(?:~|[A-Za-z]:)?(?:[/\\](?:[\w.+@-]| (?=[\w.+@ -]*[/\\]))+){2,}[/\\]?"), "<path>"),
+    (re.compile(r"(?<![\w:/.<])~[/\\][^\s'\",;:)]*"), "<path>"),
+)
+"""A version such as 0.0.0.0.14 is no address, and `and/or` is no path."""
+_NO_BRACKETS = str.maketrans("", "", "<>")
+_ERROR = re.compile(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?=: |$)")
+_PART = re.compile(r" ?\((?:its words are left out, )?in part '(\w+)'\)$")
+_TOLD = re.compile(
+    r"^(?:killed by (?:SIG\w+|signal \d+|the kernel for want of memory) in part '\w+'"
+    r"|exited with status -?\d+ in part '\w+' before it was through"
+    r"|used more memory than host_memory, with what it shared, in part '\w+'"
+    r"|[\w.-]+ is not installed(?: in environment [\w.-]+)?"
+    r"|needs an environment of its own: [\w ,.():'+-]+)$"
+)
+"""What snnbench itself says of a worker that failed."""
+
+
+def scrubbed_experiment(values: Any) -> dict[str, Any]:
+    """What a bundle says of an experiment; empty where there is none."""
+    known = values if isinstance(values, Mapping) else {}
+    kept = {name: known[name] for name in EXPERIMENT if name in known}
+    return kept | ({"name": harmless(str(kept["name"]))} if "name" in kept else {})
+
+
+def harmless(text: str) -> str:
+    """A text for people without names of the user and the machine, paths and addresses.
+
+    >>> harmless("cannot open /home/alice/spikes.npy, ask alice@example.org")
+    'cannot open <path>, ask <address>'
+    """
+    return _words(*private_words()).sub("NAME", placeless(anonymous(text)))
+
+
+def placeless(text: str) -> str:
+    """A text without paths and addresses, the same on every machine.
+
+    >>> placeless("version 0.0.0.0.14 at 10.0.0.7")
+    'version 0.0.0.0.14 at <address>'
+    """
+    for pattern, instead in _PRIVATE:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def private_words() -> tuple[str, ...]:
+    """What the machine and its user are called here: the account, its home folder, the host."""
+    named = [os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME")]
+    named += [Path(os.environ.get("HOME", "/")).name, platform.node(), platform.node().partition(".")[0]]
+    return tuple(
+        dict.fromkeys(word for word in named if len(word) > 2 and word.lower() not in (*NAME_NOBODY.split(), "localhost"))
+    )
+
+
+def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str, Any]:
+    """The fields of a record that a bundle holds, as JSON has them, with texts made harmless by `clean`; what is as usual is left
+    out."""
+    given = record.model_dump(by_alias=True, exclude_defaults=True)
+    kept = {name: given[name] for name in FIELDS if given.get(name) is not None}
+    for name, known in INSIDE.items():
+        if name in kept:
+            kept[name] = {key: value for key, value in kept[name].items() if key in known}
+    kept["adapter"]["reference"] = kept["adapter"]["reference"].rpartition("/")[2]
+    kept["environment"]["name"] = clean(kept["environment"]["name"]).translate(_NO_BRACKETS)
+    kept["set"] = clean(kept["set"]).translate(_NO_BRACKETS)
+    if image := kept["environment"].get("image"):
+        image["name"] = "image"
+    for part in kept.get("parts", {}).values():
+        _tell_less(part, part.get("status") or record.status)
+    _tell_less(kept, record.status)
+    kept = {name: _texts(value, name, clean) for name, value in kept.items()}
+    return {"schema": record.schema_version, **{name: value for name, value in kept.items() if value not in ({}, [])}}
+
+
+def leaks(record: Record) -> list[str]:
+    """Private words that a bundle would hold in names of somebody's own adapter, which are a part of what was measured."""
+    adapter, case = record.adapter, record.typed_case
+    if adapter["reference"] in OWN.values():
+        return []
+    names = [adapter["name"], adapter["reference"], case.framework, case.construction, case.mode, *adapter.get("closure", {})]
+    return list(dict.fromkeys(_words(*private_words()).findall("\n".join(names))))
+
+
+def _tell_less(ended: dict[str, Any], status: str) -> None:
+    """Of what failed, the kind of error and the part stay: its words may be anybody's."""
+    reason = ended.get("reason")
+    if not reason or status in OWN_WORDS or _TOLD.match(reason):
+        return
+    part, error = _PART.search(reason), _ERROR.match(reason)
+    told = [LEFT_OUT, *([f"in part {part[1]!r}"] if part else [])]
+    ended["reason"] = f"{error[0] + ': ' if error else ''}({', '.join(told)})"
+
+
+def _texts(value: Any, key: str, clean: Callable[[str], str]) -> Any:
+    """`value` of the field `key` with its free texts made harmless, however deep they lie."""
+    if isinstance(value, str):
+        return clean(value) if key in FREE else value
+    if isinstance(value, dict):
+        return {name: _texts(item, name, clean) for name, item in value.items()}
+    return [_texts(item, key, clean) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _words(*words: str) -> re.Pattern[str]:
+    longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.compile(rf"(?<![^\W_])(?:{longest})(?![^\W_])", re.IGNORECASE) if words else re.compile(r"(?!)")

@@ -1,0 +1,111 @@
+"""A framework's page: what is proved of which version, what it says that it cannot do, and why something was not tried."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from ...core.case import PRECISIONS
+from ...experiment.values import NAMED_NEURONS
+from ...records.rows import Row, grouped
+from ...report.coverage import reason_of
+from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
+from .source import by_version, framework_of, version_of
+
+Cell = tuple[str, str, str]
+"""Words, the class of its colour, and a longer text."""
+UNTOLD = ("not offered", "not tried")
+"""Verdicts that need no version: the framework need not be installed for them."""
+
+
+def neuron_of(row: Row) -> str:
+    """The label of its neuron; DATA of a case that delivers data."""
+    return row.case.neuron_label or DATA
+
+
+def neurons_of(rows: Sequence[Row]) -> list[str]:
+    """The neurons of rows, those with a name of their own first."""
+    known = {neuron_of(row) for row in rows}
+    return [*(name for name in NAMED_NEURONS if name in known), *sorted(known - {*NAMED_NEURONS})]
+
+
+def endings_of(rows: Sequence[Row]) -> list[str]:
+    """How cases ended, for a verdict: what is proved stays so, whatever happened to its times."""
+    return [PROVED if row.proved else row.status for row in rows]
+
+
+def cell_of(rows: Sequence[Row]) -> Cell:
+    """What a table says of some cases of one neuron, in any construction."""
+    if not rows:
+        return "", "", ""
+    verdict = verdict_of(endings_of(rows))
+    if verdict == PROVED:
+        proved = {row.case.precision for row in rows if row.proved}
+        return ", ".join(name for name in PRECISIONS if name in proved), "good", ""
+    reason = next((reason_of(row) for row in rows if row.status == "check_failed"), "") or reason_of(rows[0])
+    word, kind = {"not offered": ("–", ""), "not tried": (verdict, "muted")}.get(verdict, (verdict, "bad"))
+    return word, kind, reason
+
+
+def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by version, the oldest first."""
+    found = grouped(rows, version_of)
+    return {version: found[version] for version in sorted(found, key=by_version)}
+
+
+def in_words(verdicts: Mapping[str, str]) -> str:
+    """A verdict by version, the oldest first, as one sentence.
+
+    >>> in_words({"0.6.4": "rejected", "0.7.0": "rejected", "0.8.1": "proved", "1.0.0": "proved"})
+    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
+    """
+    if len(verdicts) > 1 and verdicts.get("") in UNTOLD:
+        verdicts = {version: verdict for version, verdict in verdicts.items() if version}
+    runs = [(verdict, list(versions)) for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])]
+    if len(runs) == 1:
+        ((verdict, versions),) = runs
+        if versions == [""] and verdict in UNTOLD:
+            return verdict
+        return f"{verdict} in {versions[0] or 'an unknown version'}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
+    first, *middle, last = runs
+    words = [f"{first[0]} ≤ {first[1][-1] or 'unknown'}"]
+    words += [f"{verdict} {versions[0]}" + (f" – {versions[-1]}" if len(versions) > 1 else "") for verdict, versions in middle]
+    return ", ".join([*words, f"{last[0]} ≥ {last[1][0]}"])
+
+
+def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """By kind of neuron, how its cases ended with the newest version that was tried; `native` is another neuron in each
+    framework."""
+    kinds = grouped([row for row in rows if not row.case.native], lambda row: neuron_kind(row.first.case.get("neuron")))
+    return {kind: endings_of(list(by_versions(same).values())[-1]) for kind, same in kinds.items()}
+
+
+def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """What the page of a framework shows."""
+    own = [row for row in rows if framework_of(row) == name]
+    plain = [row for row in own if not row.case.native]
+    neurons, versions = neurons_of(plain), by_versions(plain)
+    tried = {neuron: by_versions([row for row in plain if neuron_of(row) == neuron]) for neuron in neurons}
+    verdicts = {
+        neuron: {version: verdict_of(endings_of(some)) for version, some in found.items()} for neuron, found in tried.items()
+    }
+    cells = {
+        version: [cell_of([row for row in same if neuron_of(row) == neuron]) for neuron in neurons]
+        for version, same in versions.items()
+    }
+    return {
+        "verdicts": [(neuron, in_words(found)) for neuron, found in verdicts.items()],
+        "neurons": neurons,
+        "versions": list(cells.items()),
+        "refusals": _reasons([row for row in own if row.status == "unsupported"]),
+        "untried": _reasons([row for row in own if row.status in NEVER_TRIED and not row.proved]),
+    }
+
+
+def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Each reason, and how many cases of which neurons it is about."""
+    found = []
+    for reason, same in grouped(rows, reason_of).items():
+        variants = sorted({row.first.typed_case.framework_variant for row in same})
+        named = ", ".join(variants[:4]) + (f" and {len(variants) - 4} more" if len(variants) > 4 else "")
+        found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))
+    return sorted(found)

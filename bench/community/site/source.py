@@ -1,0 +1,113 @@
+"""The bundles that a site shows: their rows, whose they are, and who else found the same."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+from packaging.version import InvalidVersion, Version
+
+from ...machine.facts import machine_kind
+from ...records.rows import Row, rows_of
+from ...report.answer import OURS
+from ...report.theme import OWN as COLOURED
+from ..bundle import Bundle
+
+MARKS = {**dict.fromkeys(OURS, "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
+"""What is this project's own, its kernels and its loops: a reader should know who measured whom."""
+MEANINGS = {
+    "ours": "this project’s own",
+    "plain loop": "this project’s own loop over time steps, in the array library alone: what a framework is compared with",
+}
+AGREE = 1.25
+"""A time of somebody else on a machine of the same kind confirms one if it is within this factor."""
+
+
+@dataclass
+class Source:
+    """A bundle that was verified. Rows of different bundles are never ranked together."""
+
+    bundle: Bundle
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return rows_of(list(self.bundle.records))
+
+    @property
+    def by(self) -> str:
+        return self.bundle.by or "unnamed"
+
+    @cached_property
+    def date(self) -> str:
+        """The day of its newest record."""
+        return max(record.started_at for record in self.bundle.records)[:10]
+
+
+def kind_of_row(row: Row) -> str:
+    """The kind of its machine: see `machine_kind`."""
+    return machine_kind(row.first.machine)
+
+
+def framework_of(row: Row) -> str:
+    """The framework's own name, without what tells rows of a report apart."""
+    return str(row.first.case["framework"]).partition("@")[0]
+
+
+def version_of(row: Row) -> str:
+    """The framework's version; empty if it is not known."""
+    return row.first.adapter["version"] or ""
+
+
+def undecided(group: Sequence[Row]) -> str:
+    """Why nobody of a comparison is shown to be the fastest; empty if somebody is. Times of which so much was disturbed say
+    nothing, also where nobody else is there."""
+    leading = [row for row in group if row.standing and row.standing.best == 1]
+    notes = [row.standing.note.replace(": ", ", ") for row in leading if row.standing and row.standing.note][:1]
+    return ", ".join([*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])])
+
+
+def mark_of(framework: str) -> str:
+    """`ours`, `plain loop`, or nothing for who is somebody else's."""
+    return MARKS.get(framework, "")
+
+
+def in_order(frameworks: Iterable[str]) -> list[str]:
+    """The known ones first, in the order of their colours in reports."""
+    return sorted(set(frameworks), key=lambda name: (COLOURED.index(name) if name in COLOURED else len(COLOURED), name))
+
+
+def by_version(text: str) -> tuple[bool, Version, str]:
+    """A key that sorts versions; what is none comes first."""
+    try:
+        return True, Version(text), text
+    except InvalidVersion:
+        return False, Version("0"), text
+
+
+def slug(name: str) -> str:
+    """A part of a file's name: for a usual name that name.
+
+    >>> slug("rockpool-jax"), slug("../Évil")
+    ('rockpool-jax', 'vil-2d68a1')
+    """
+    plain = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:40]
+    return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:6]}".lstrip("-")
+
+
+def confirmations(sources: Sequence[Source]) -> dict[int, int]:
+    """How many others, by their handles, found the time of a row on a machine of the same kind, by `id` of the row."""
+    known: dict[tuple[str, ...], list[tuple[str, Row]]] = {}
+    for source in sources:
+        for row in source.rows:
+            if row.sound and source.bundle.by:
+                key = (kind_of_row(row), row.first.case_id, version_of(row), str(row.first.measure["threads"]))
+                known.setdefault(key, []).append((source.by, row))
+    found = {}
+    for same in known.values():
+        for by, row in same:
+            seconds = row.estimates["step"].seconds
+            others = {who for who, one in same if who != by and 1 / AGREE <= one.estimates["step"].seconds / seconds <= AGREE}
+            if others:
+                found[id(row)] = len(others)
+    return found

@@ -1,0 +1,187 @@
+"""The text of a bundle file becomes a Bundle, as far as it is one; every line that is not as snnbench writes it is named."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from ...common.mistakes import hexadecimal, shown
+from ...machine.facts import machine_kind
+from ...records.record import RECORD, Record
+from ...records.rows import machine_of
+from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, understood
+from ..bundle import (
+    FORMAT,
+    LICENCE,
+    MOST_BYTES,
+    MOST_RECORDS,
+    SHARED,
+    Bundle,
+    hash_of,
+    line,
+    record_values,
+)
+from ..scrub import EXPERIMENT, placeless, scrubbed
+from .fault import MACHINES, Fault, cause_of
+
+Short = Annotated[str, Field(strict=True, max_length=200)]
+
+
+class Header(TypedDict):
+    """The first line."""
+
+    snnbench_bundle: Literal[1]
+    snnbench: Label
+    licence: Literal["CC-BY-4.0"]
+    by: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9-]{0,39}$")]
+    note: Short
+    name: Short
+    machines: list[Annotated[str, Field(pattern=hexadecimal(12))]]
+    statuses: dict[Status, Count]
+    records: Count
+    sha256: Annotated[str, Field(pattern=hexadecimal(64))]
+
+
+class Claimed(TypedDict, total=False):
+    """A line of results."""
+
+    case_id: CaseId
+    variant: Text
+    set: Text
+    step_s: Seconds
+    low_s: Seconds
+    high_s: Seconds
+    ratio: Finite
+    rank_low: Count
+    rank_high: Count
+
+
+HEADER, CLAIMED = TypeAdapter[Any](Header), TypeAdapter[Any](Claimed)
+PLAN = TypeAdapter(dict[CaseId, Text])
+FIRST_WORDS = {"case_id": "case id", "status": "status", "proof.passed:": "verdict", "proof.passed": "verdict"}
+"""How a refused record's sentence begins, and the kind of fault that it tells."""
+
+
+class NoBundle(Exception):
+    """The file cannot be read as a bundle at all."""
+
+
+def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
+    """The bundle in `text` and the faults of its form; records that cannot be read are left out. Raises NoBundle."""
+    header_line, _, body = text.partition("\n")
+    try:
+        header: dict[str, Any] = understood(HEADER, _parsed(header_line))
+    except ValueError as error:
+        raise NoBundle(f"its first line is not that of a bundle of format {FORMAT}: {error}") from None
+    bundle, faults = Bundle(header), list[Fault]()
+    if len(text) > MOST_BYTES:
+        faults.append(Fault("size", "", f"{len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are allowed"))
+    if hash_of(header, body) != header["sha256"]:
+        faults.append(Fault("content", "", "it is not what was bundled: the hash of its lines is not the one in the first line"))
+    shared: dict[str, Any] = {name: {} for name in SHARED}
+    for number, written in enumerate(body.splitlines(), start=2):
+        try:
+            faults += _take(bundle, shared, number, written)
+        except ValueError as error:
+            faults.append(Fault("form", f"line {number}", str(error)))
+    if len(bundle.records) > MOST_RECORDS:
+        faults.append(Fault("size", "", f"{len(bundle.records)} records, and at most {MOST_RECORDS} are allowed"))
+    if line(header) != header_line + "\n" or (body and not body.endswith("\n")):
+        faults.append(Fault("form", "line 1", "is not spelled as snnbench spells it"))
+    return bundle, [*faults, *_counts(bundle), *_order(bundle.records)]
+
+
+def _parsed(written: str) -> Any:
+    try:
+        return json.loads(written, parse_constant=_no_number)
+    except json.JSONDecodeError:
+        raise ValueError("it is no JSON") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> Iterator[Fault]:
+    """Put what a line says into `bundle`. Raises ValueError for a line that says nothing."""
+    value = _parsed(written)
+    if not isinstance(value, dict):
+        raise ValueError("is no object, in braces")
+    if line(value) != written + "\n":
+        yield Fault("form", f"line {number}", "is not spelled as snnbench spells it: keys in order, once each, and no spaces")
+    if value.keys() == {"experiment", "planned"}:
+        bundle.experiment, bundle.planned = value["experiment"], understood(PLAN, value["planned"])
+        if not isinstance(bundle.experiment, dict) or not bundle.experiment.keys() <= {*EXPERIMENT}:
+            yield Fault("private", f"line {number}", f"experiment has more than {', '.join(EXPERIMENT)}")
+    elif value.keys() == {"shared"} and isinstance(value["shared"], dict) and value["shared"].keys() == {*SHARED}:
+        shared |= value["shared"]
+    elif value.keys() == {"result"}:
+        bundle.results.append(understood(CLAIMED, value["result"]))
+    elif value.keys() == {"record"} and isinstance(value["record"], dict):
+        yield from _take_record(bundle, shared, number, value["record"])
+    else:
+        raise ValueError(f"holds neither a plan, nor what is shared, nor a result, nor a record, but {shown(sorted(value))}")
+
+
+def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: dict[str, Any]) -> Iterator[Fault]:
+    values, where = dict(written), f"line {number}"
+    for name in SHARED:
+        key = values.get(name)
+        known = shared[name] if isinstance(shared[name], dict) else {}
+        if not isinstance(key, str) or not isinstance(known.get(key), dict):
+            raise ValueError(f"{name} = {shown(key)}: the line of what is shared has no such entry")
+        if (own := hashlib.sha256(line(known[key]).encode()).hexdigest()[:12]) != key:
+            text = f"its {name} was changed: the entry {key} of what records share has the hash {own}"
+            yield Fault("content", where, text, cause_of(name, known[key]))
+        values[name] = known[key]
+    try:
+        record = understood(RECORD, values)
+    except ValueError as error:
+        kind = FIRST_WORDS.get(str(error).partition(" ")[0], "schema")
+        yield Fault(kind, where, str(error))
+        return
+    bundle.records.append(record)
+    if record_values(record) != values:
+        yield Fault("form", where, f"{_first_difference(values, record_values(record))} is not spelled as snnbench spells it")
+    elif (public := scrubbed(record, placeless)) != values:
+        yield Fault("private", where, f"{_first_difference(values, public)} says more than may leave a machine")
+
+
+def _first_difference(given: Any, right: Any) -> str:
+    """The path of the first field in which two records differ."""
+    if isinstance(given, dict) and isinstance(right, dict):
+        for key in {**given, **right}:
+            if given.get(key) != right.get(key):
+                return f"{key}.{rest}" if (rest := _first_difference(given.get(key), right.get(key))) else str(key)
+    if isinstance(given, list) and isinstance(right, list) and len(given) == len(right):
+        index = next(index for index, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1])
+        return f"{index}.{rest}" if (rest := _first_difference(given[index], right[index])) else str(index)
+    return ""
+
+
+def _counts(bundle: Bundle) -> Iterator[Fault]:
+    header, records = bundle.header, bundle.records
+    statuses = dict(Counter(record.status for record in records))
+    kinds = sorted({machine_kind(machine) for machine in {machine_of(one): one.machine for one in records}.values()})
+    for name, given, right in (
+        ("records", header["records"], len(records)),
+        ("statuses", header["statuses"], statuses),
+        ("machines", header["machines"], kinds),
+    ):
+        if given != right:
+            text = f"the first line says {name} {shown(given)}, and there are {shown(right)}"
+            yield Fault("counts", "", text, MACHINES if name == "machines" else "")
+    if header["licence"] != LICENCE:
+        yield Fault("form", "line 1", f"licence must be {LICENCE}")
+
+
+def _order(records: Sequence[Record]) -> Iterator[Fault]:
+    places = [(record.case_id, record.block, record.done_key) for record in records]
+    if places != sorted(places):
+        yield Fault("form", "", "records are not in the order of their case ids, blocks and keys")

@@ -1,0 +1,103 @@
+"""What a record says of its proof, against the numbers of the proof and the limits of its case."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ... import __version__
+from ...core.case import DATA
+from ...core.status import RESULTS, worst
+from ...proof.frames import stage_of
+from ...proof.judge import MOST_UNSEEN
+from ...proof.limits import Limits, limits_of
+from ...proof.recurrence import ABRUPT
+from ...proof.stages import TRAINING, stages_of
+from ...records.record import Record
+from ...workloads import workload_of
+from .fault import Fault
+
+SIZES = ("time_steps", "batch", "neurons", "precision", "input")
+
+
+def proofs(record: Record, where: str) -> Iterator[Fault]:
+    """What is wrong with a record's status and its proof."""
+    yield from _status(record, where)
+    if record.proof:
+        yield from _verdict(record, where)
+        if record.proof["passed"] and record.case["workload"] != DATA:
+            yield from _stages(record, where)
+
+
+def _status(record: Record, where: str) -> Iterator[Fault]:
+    told = {name: part.status for name, part in record.parts.items() if part.status}
+    if told and record.status != (right := worst(told.values())):
+        guilty = next(name for name, status in told.items() if status == right)
+        yield Fault("status", where, f"status = {record.status!r}: its part {guilty} makes it {right}")
+    if record.status not in ("ok", "pruned") and not record.reason:
+        yield Fault("status", where, f"status = {record.status!r}: says no reason")
+    if record.status in RESULTS and record.proof and not record.proof["passed"] and not record.typed_case.native:
+        yield Fault("status", where, f"status = {record.status!r}: its proof failed, which is check_failed")
+    timed = any(part.timing and len(part.timing.slots) for part in record.parts.values())
+    if timed and not record.block and not record.proof:
+        yield Fault("unproved", where, "its first block has times and no proof")
+
+
+def _verdict(record: Record, where: str) -> Iterator[Fault]:
+    assert record.proof
+    if not record.proof["stages"]:
+        yield Fault("verdict", where, "its proof has no stage")
+    for stage in record.proof["stages"]:
+        if stage["passed"] == bool(stage["findings"]):
+            said = "passed, with findings" if stage["passed"] else "failed, without a finding"
+            yield Fault("verdict", where, f"stage {stage['name']!r} is said to have {said}")
+        errors = [error for error in stage["errors"].values() if error is not None]
+        if stage["grad_error"] != max(errors, default=None):
+            yield Fault("verdict", where, f"stage {stage['name']!r}: grad_error is not the largest of its errors")
+
+
+def _stages(record: Record, where: str) -> Iterator[Fault]:
+    """Of a case in fixed point the adapter says in which construction it is proved first: only the last stage is known. Of other
+    versions of snnbench the stages and limits may be others."""
+    assert record.proof
+    case, loosened = record.typed_case, record.proof.get("loosened") or []
+    if record.snnbench != __version__:
+        return
+    given = [stage["name"] for stage in record.proof["stages"]]
+    if case.workload == DATA:
+        if given != [stage_of(case)]:
+            yield Fault("stages", where, f"its proof has the stages {', '.join(given)}, not {stage_of(case)}")
+        return
+    expected = list(stages_of(case, workload_of(case), None))
+    if "fixed point" in loosened:
+        if not set(given) >= {expected[-1][0]}:
+            yield Fault("stages", where, f"its proof lacks the stage {expected[-1][0]!r}")
+        return
+    if given != (names := [name for name, _, _ in expected]):
+        lacking = [name for name in names if name not in given]
+        what = f"lacks the stage {lacking[0]!r}" if lacking else f"has the stages {', '.join(given)}, not {', '.join(names)}"
+        yield Fault("stages", where, f"its proof {what}")
+        return
+    for stage, (name, judged, network) in zip(record.proof["stages"], expected, strict=True):
+        told: Mapping[str, object] = stage
+        for size in SIZES:
+            right = getattr(judged, size)
+            if (said := told.get(size, right)) != right:
+                yield Fault("stages", where, f"stage {name!r}: {size} = {said!r}: is proved at {right!r}")
+        if not case.native:
+            yield from _numbers(stage, name, limits_of(judged, network), case.spec.surrogate == ABRUPT, where)
+
+
+def _numbers(stage: Mapping[str, Any], name: str, limits: Mapping[str, Limits], abrupt: bool, where: str) -> Iterator[Fault]:
+    most = {
+        "wrong_decisions": max(limit.decisions for limit in limits.values()),
+        "distance": max(limit.distance for limit in limits.values()),
+    }
+    for key, allowed in most.items():
+        if (stage.get(key) or 0.0) > allowed:
+            yield Fault("tolerance", where, f"stage {name!r}: {key} = {stage[key]:.3g}: at most {allowed:.3g} pass")
+    for key, error in stage["errors"].items():
+        allowed = max(limit.bias_gradient if key == "bias" else limit.gradient for limit in limits.values())
+        if abrupt or key == "decay" or name.endswith(TRAINING):  # what rounding decides there may be unseen of a gradient
+            allowed += MOST_UNSEEN
+        if error is None or error > allowed:
+            text = f"stage {name!r}: the error of the gradient of {key} is {error}: at most {allowed:.3g} pass"
+            yield Fault("tolerance", where, text)

@@ -1,0 +1,72 @@
+"""The same numbers in another place: how the values of one call differ from those of another, in every format and exactly."""
+
+import sys
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .sharded import Spread
+
+
+def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How far an array of that shape is rolled along each axis: the digits of `turn`, whose bases are the sizes of the axes.
+
+    >>> shifts(17, (5, 7))
+    (2, 3)
+    """
+    digits = []
+    for size in shape:
+        turn, digit = divmod(turn, size)
+        digits.append(digit)
+    return tuple(digits)
+
+
+def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
+    """`given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. Written over `buffer`, which is like
+    `given`, and nothing beside it, so that caches hold the arrays of a timed call. JAX hands out a new array in the old one's
+    memory, and what ranks have in parts is changed there. Raises TypeError for any other array.
+
+    >>> rolled(np.arange(5), 2)
+    array([3, 4, 0, 1, 2])
+    """
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if isinstance(given, Spread):
+        moved = rolled(given.array, turn)
+        return given.again(moved) if buffer is None else buffer.changed(moved)
+    by = shifts(turn, tuple(given.shape))
+    if jax and isinstance(given, jax.Array):
+        moved = _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by)
+        return jax.device_put(moved, given.sharding).block_until_ready()  # where it was: devices may share it
+    if torch and isinstance(given, torch.Tensor):
+        buffer = torch.empty_like(given) if buffer is None else buffer
+    elif isinstance(given, np.ndarray):
+        buffer = np.empty_like(given) if buffer is None else buffer
+    else:
+        raise TypeError(f"an input on the device must be an array of NumPy, torch or JAX, not a {type(given).__name__}")
+    pieces = [
+        ((slice(shift, None), slice(size - shift)), (slice(shift), slice(size - shift, None)))
+        for shift, size in zip(by, given.shape, strict=True)
+    ]
+    for piece in product(*pieces):
+        buffer[tuple(to for to, _ in piece)] = given[tuple(start for _, start in piece)]
+    return buffer
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two tensors of torch are of one class, shape, layout and format of numbers, and on one device."""
+    fields = ("shape", "dtype", "device", "layout")
+    same = type(one) is type(other) and all(getattr(one, name, None) == getattr(other, name, "") for name in fields)
+    return same and one.stride() == other.stride()
+
+
+@cache
+def _roll_of_jax() -> Any:
+    """Compiled once for a shape, whatever the shifts."""
+    import jax
+
+    def roll(buffer: Any, array: Any, by: tuple[int, ...]) -> Any:
+        return jax.numpy.roll(array, by, tuple(range(array.ndim)))
+
+    return jax.jit(roll, donate_argnums=0, keep_unused=True)

@@ -1,0 +1,1 @@
+"""NIR files become networks of a config."""

@@ -1,0 +1,129 @@
+"""A NIR file as it stands: types and arrays of its nodes, and its edges. Read with h5py alone: the versions of the package `nir`
+that frameworks ask for exclude each other.
+
+A `.nir` file is HDF5 with the texts `version` and `node/type`, a group `node/nodes/NAME` with the text `type` and arrays for each
+node, and the pairs of names `node/edges`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...common.mistakes import shown
+from ..network import NetworkFault
+
+MOST_NODES, MOST_VALUES = 1000, 1 << 24
+"""Of a file: its nodes, and the numbers of all its arrays together."""
+
+
+@dataclass(frozen=True)
+class NirNode:
+    """A node: its name, its type (`LIF`), and its arrays by name."""
+
+    name: str
+    type: str
+    arrays: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class NirGraph:
+    """What a file holds. `version` is that of the package which wrote it."""
+
+    version: str
+    nodes: dict[str, NirNode]
+    edges: list[tuple[str, str]]
+
+
+def read_nir(path: Path) -> NirGraph:
+    """Raises NetworkFault for what is no NIR file."""
+    try:
+        import h5py
+    except ModuleNotFoundError:
+        raise NetworkFault("needs the Python package h5py: pip install 'snnbench[data]'") from None
+    try:
+        with h5py.File(path, "r") as file:
+            return _Reader(h5py).graph(file)
+    except NetworkFault:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:  # h5py's own for damaged files
+        words = " ".join(str(error).split())
+        raise NetworkFault(f"is no NIR file that HDF5 can read: {words[:150]}") from None
+
+
+class _Reader:
+    """Takes plain groups and datasets that lie in the file itself, and no more numbers than MOST_VALUES."""
+
+    def __init__(self, h5py: Any):
+        self.h5py, self.left = h5py, MOST_VALUES
+
+    def graph(self, file: Any) -> NirGraph:
+        version = self._text(file, "version") if "version" in file else "unknown"
+        top = self._group(file, "node", "the file")
+        kind = self._text(top, "type")
+        if kind != "NIRGraph":
+            raise NetworkFault(f"has a {kind} at its top, where a NIRGraph belongs")
+        nodes = self._group(top, "nodes", "its graph")
+        if len(nodes) > MOST_NODES:
+            raise NetworkFault(f"has {len(nodes)} nodes; at most {MOST_NODES} are read")
+        found = {name: self._node(name, self._group(nodes, name, "its graph")) for name in nodes}
+        return NirGraph(version, found, self._edges(top))
+
+    def _node(self, name: str, group: Any) -> NirNode:
+        kind = self._text(group, "type", f"node {name}")
+        if kind == "NIRGraph":
+            return NirNode(name, kind, {})
+        arrays = {}
+        for key in group:
+            if key in ("type", "metadata"):
+                continue
+            dataset = self._dataset(group, key, f"node {name}")
+            if dataset.dtype.kind in "fiub":
+                arrays[key] = np.asarray(dataset[()])
+            elif dataset.shape == () and self.h5py.check_string_dtype(dataset.dtype):
+                arrays[key] = np.asarray(self._text(group, key, f"node {name}"))  # such as padding = 'same'
+        return NirNode(name, kind, arrays)
+
+    def _edges(self, top: Any) -> list[tuple[str, str]]:
+        dataset = self._dataset(top, "edges", "its graph")
+        if dataset.ndim != 2 or dataset.shape[1] != 2:
+            raise NetworkFault(f"has edges of shape {dataset.shape}; they are pairs of names")
+        rows = dataset.asstr()[()] if self.h5py.check_string_dtype(dataset.dtype) else None
+        if rows is None:
+            raise NetworkFault("has edges that are no names")
+        return [(str(source), str(target)) for source, target in rows]
+
+    def _text(self, group: Any, key: str, where: str = "the file") -> str:
+        dataset = self._dataset(group, key, where)
+        if dataset.shape != () or not self.h5py.check_string_dtype(dataset.dtype):
+            raise NetworkFault(f"has in {where} a {key} that is no text")
+        text = dataset.asstr()[()]
+        if len(text) > 100:
+            raise NetworkFault(f"has in {where} a {key} of {len(text)} characters")
+        return str(text)
+
+    def _group(self, group: Any, key: str, where: str) -> Any:
+        return self._inside(group, key, where, self.h5py.Group, "group")
+
+    def _dataset(self, group: Any, key: str, where: str) -> Any:
+        dataset = self._inside(group, key, where, self.h5py.Dataset, "array")
+        if dataset.external or dataset.is_virtual:
+            raise NetworkFault(f"keeps {shown(key)} of {where} in another file")
+        if dataset.shape is None:
+            raise NetworkFault(f"has nothing in {shown(key)} of {where}")
+        self.left -= dataset.size
+        if self.left < 0:
+            raise NetworkFault(f"has more than {MOST_VALUES:,} numbers")
+        return dataset
+
+    def _inside(self, group: Any, key: str, where: str, kind: Any, words: str) -> Any:
+        link = group.get(key, getlink=True)
+        if link is None:
+            raise NetworkFault(f"lacks the {words} {shown(key)} in {where}")
+        if not isinstance(link, self.h5py.HardLink):
+            raise NetworkFault(f"has a link to another place in {shown(key)} of {where}")
+        found = group[key]
+        if not isinstance(found, kind):
+            raise NetworkFault(f"has in {shown(key)} of {where} something else than a {words}")
+        return found

@@ -1,0 +1,1 @@
+"""The columns of results.csv, each defined once."""

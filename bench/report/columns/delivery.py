@@ -1,0 +1,47 @@
+"""Figures of cases that deliver data. Their step is an epoch; what its caches cost to make is their build."""
+
+from collections.abc import Callable
+
+from ...records.rows import Row
+from .metric import Metric
+
+
+def _fact(row: Row, name: str) -> float | None:
+    known: float | None = row.first.facts.get(name)
+    return known
+
+
+def _batches_per_s(row: Row) -> float | None:
+    batches, step = _fact(row, "batches"), row.estimates.get("step")
+    return batches / step.seconds if batches and step else None
+
+
+def _waiting_share(row: Row) -> float | None:
+    """Of an epoch whose batches are waited for, and then trained on, one after the other."""
+    waits, trains = _fact(row, "epoch_wait_s"), _fact(row, "epoch_train_s")
+    return waits / (waits + trains) if waits is not None and trains else None
+
+
+def _told(name: str, column: str, unit: str, head: str, hint: str, views: str, place: int) -> Metric:
+    """A fact that the worker told."""
+    return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place)
+
+
+def _found(name: str, value: Callable[[Row], float | None], unit: str, head: str, hint: str, views: str) -> Metric:
+    return Metric(name, value, unit, head, hint, views, 292)
+
+
+KEPT = "bytes that are kept from epoch to epoch, without batches on their way"
+DELIVERY = (
+    _told("batches", "batches", "count", "batches", "of an epoch", "", 290),
+    _found(
+        "batches_per_s", _batches_per_s, "per_s", "batches/s", "delivered, and trained on if there is a network behind", "times"
+    ),
+    _told("cpu_s_per_sample", "cpu_per_sample_s", "s", "CPU a sample", "of all processes of the case", "times", 293),
+    _told("epoch_wait_s", "epoch_wait_s", "s", "waits", "seconds of an epoch that the device waits for batches", "start", 430),
+    _told("epoch_train_s", "epoch_train_s", "s", "trains", "seconds of the same epoch that the network trains", "start", 431),
+    _found("waiting_share", _waiting_share, "share", "waiting", "share of an epoch in which the device waits", "times"),
+    _told("disk_bytes", "data_disk_bytes", "bytes", "on disk", "of the files that an epoch reads", "memory", 330),
+    _told("host_bytes", "data_host_bytes", "bytes", "host", KEPT, "memory", 331),
+    _told("device_bytes", "data_device_bytes", "bytes", "device", KEPT, "memory", 332),
+)

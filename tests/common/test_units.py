@@ -1,0 +1,26 @@
+"""Numbers as people read them."""
+
+import pytest
+
+from snnbench.common import units
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"), [(1e-3, 2e-3, "1.00 – 2.00 ms"), (9e-4, 2e-3, "900 µs – 2.00 ms"), (0.9, 1.2, "900 ms – 1.20 s")]
+)
+def test_an_interval_names_its_unit_once_if_it_is_one(low, high, said):
+    assert units.seconds_between(low, high) == said
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ((1.0,), "1.00×"),
+        ((10.163, 9.85, 10.471), "10.16× (9.85–10.47)"),
+        ((0.957, 0.918, 1.0021), "0.957× (0.918–1.002)"),
+        ((0.0312, 0.03, 0.0324), "0.0312× (0.0300–0.0324)"),
+        ((2.5, 2.0), "2.50× (≥ 2.00)"),
+    ],
+)
+def test_a_ratio_and_its_bounds_have_the_same_decimals(of, said):
+    assert units.ratio(*of) == said

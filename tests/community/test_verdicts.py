@@ -1,0 +1,192 @@
+"""Forged bundles: every kind of fault is planted, found and named, and what real runs left has none."""
+
+from datetime import UTC, datetime
+
+import pytest
+from support.forgeries import FORGERIES
+from support.forgery import Forged, claim_anew, faster, names_of, written
+from support.paths import ROOT
+
+from snnbench import __version__
+from snnbench.cli.verify import shortened
+from snnbench.community.bundle import bundle_of, text_of
+from snnbench.community.verify.fault import KINDS, folded
+from snnbench.community.verify.form import NoBundle
+from snnbench.community.verify.verify import verify
+from snnbench.records.store import ResultFolder
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def quickstart() -> str:
+    return text_of(bundle_of(ResultFolder(ROOT / "results" / "quickstart"), "neuro")[0])
+
+
+@pytest.fixture
+def forged(quickstart) -> Forged:
+    return Forged(quickstart)
+
+
+def test_a_forgery_of_nothing_is_the_bundle(quickstart, forged, tmp_path):
+    assert forged.text() == quickstart
+    (verdict,) = verify([written(tmp_path, quickstart)], NOW)
+    assert verdict.faults == []
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_named(forged, tmp_path, name):
+    kind, words, change = FORGERIES[name]
+    text = change(forged) or forged.text()
+    (verdict,) = verify([written(tmp_path, text)], NOW)
+    named = [str(fault) for fault in verdict.faults if fault.kind == kind]
+    assert any(words in sentence for sentence in named), [str(fault) for fault in verdict.faults][:10]
+    assert all("\n" not in sentence for sentence in named)
+
+
+def test_every_kind_is_planted():
+    assert {kind for kind, _, _ in FORGERIES.values()} == KINDS.keys()
+
+
+def test_a_forger_who_claims_anew_what_the_records_give_is_caught_by_these(forged, tmp_path):
+    """Ranks and times agree with the records then; the calls do not agree with the clock."""
+    for block in range(3):
+        faster(forged.timed("snntorch", block), 10)
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert {fault.kind for fault in verdict.faults} == {"elapsed", "overlap"}
+
+
+def test_calls_of_another_bundle_are_found(quickstart, forged, tmp_path):
+    for record in forged.records:
+        record["set"] = "mine"
+    claim_anew(forged)
+    paths = [written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")]
+    theirs, mine = verify(paths, NOW)
+    assert theirs.faults == []
+    assert {fault.kind for fault in mine.faults} == {"copied"}
+    assert "theirs.bundle.jsonl" in mine.faults[0].text
+
+
+def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
+    """A comparison is in one shard as a whole: what it lacks altogether is told and no fault."""
+    forged.planned = names_of(forged)
+    soft = forged.timed("rockpool")["case"]["neuron"]
+    forged.records = [record for record in forged.records if record["case"]["neuron"] == soft]
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.faults == []
+    assert verdict.remarks[0].startswith("12 planned cases are not in it, such as ")
+    forged.planned = {**names_of(forged), forged.records[0]["case_id"][::-1]: "torch of another size"}
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.remarks[0] == "1 planned case is not in it, torch of another size: it is a part of the run"
+
+
+def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
+    """Where somebody else had the cores in every slot, of which none is ranked, the best rates may be much above the record's."""
+    part = forged.timed("fused")["parts"]["step"]
+    part["floor_s"] *= 1e-3
+    for slot in part["timing"]["slots"]:
+        slot["disturbed"] = "preempted"
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert [fault for fault in verdict.faults if fault.kind == "floor"] == []
+
+
+@pytest.mark.parametrize(("disturbed", "faults"), [(None, 1), ("preempted", 0)])
+def test_slots_that_calls_do_not_fill_because_somebody_else_had_the_core_are_no_fault(forged, tmp_path, disturbed, faults):
+    for slot in forged.timed("fused")["parts"]["forward"]["timing"]["slots"]:
+        slot |= {"elapsed": 30 * slot["elapsed"], "disturbed": disturbed}
+    claim_anew(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert len([fault for fault in verdict.faults if fault.kind == "unfilled"]) == faults
+
+
+def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):
+    for record in forged.records:
+        record["set"] = "mine"
+        for phase, part in record.get("parts", {}).items():
+            if "timing" in part:
+                faster(record, 0.2 if record["case"]["framework"] == "rockpool" else 0.97, phase)
+    claim_anew(forged)
+    theirs, mine = verify([written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")], NOW)
+    assert (theirs.faults, mine.faults) == ([], [])
+    (remark,) = [remark for remark in mine.remarks if "beside the others" in remark]
+    assert remark.startswith(
+        "rockpool soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu is 4.9 times as fast beside the others as in "
+    )
+    assert not any("beside the others" in remark for remark in theirs.remarks)
+
+
+def _other_processor(forged):
+    for record in forged.records:
+        record["machine"]["cpu"] = "AMD EPYC 9965"
+
+
+def _other_machine(forged):
+    for record in forged.records:
+        record["machine"]["hash"] = "0" * 12
+
+
+def _other_version(forged):
+    for record in forged.records:
+        if record["adapter"]["name"] == "norse":
+            record["adapter"]["version"] = "9.9.9"
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "count"),
+    [
+        (_other_processor, "it was not measured on the machine that stands there (AMD EPYC 9965)", 61),
+        (_other_machine, "machine.hash = '000000000000'", 120),
+        (_other_version, "norse 9.9.9: is not among its packages", 12),
+    ],
+)
+def test_what_follows_from_one_change_is_one_line_with_it(forged, tmp_path, change, words, count):
+    change(forged)
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert len(verdict.faults) == count
+    ((first, following),) = folded(verdict.faults)
+    assert words in first.text
+    assert following == count - 1
+    assert shortened(verdict.faults) == [f"{first} (and {count - 1} that follow from it)"]
+
+
+def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp_path):
+    """Of a file edited by hand the hash of the entry is wrong too, in each record."""
+    cpu = Forged(quickstart).records[0]["machine"]["cpu"]
+    (verdict,) = verify([written(tmp_path, quickstart.replace(f'"cpu":"{cpu}"', '"cpu":"AMD EPYC 9965"'))], NOW)
+    first, second = shortened(verdict.faults)
+    assert first.startswith("machine: ") and first.endswith("(and 120 that follow from it)")
+    assert second == "content: it is not what was bundled: the hash of its lines is not the one in the first line"
+
+
+def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):
+    forged.header["snnbench"] = "0.0.9"
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.faults == []
+    assert f"the bundle was written by snnbench 0.0.9, and this is {__version__}" in verdict.remarks
+
+
+@pytest.mark.parametrize(
+    "experiment", [{}, {"grid": {"neurons": [97]}}, {"grid": 3}, {"grid": {"neurons": [1] * 300, "batch": [1] * 300}}]
+)
+def test_an_experiment_that_tells_no_plan_is_no_fault(forged, tmp_path, experiment):
+    forged.experiment = experiment
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert [fault for fault in verdict.faults if fault.kind == "missing"] == []
+    assert "it has no plan: whether cases were left out cannot be told" in verdict.remarks
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])
+def test_what_is_no_bundle(tmp_path, text):
+    with pytest.raises(NoBundle, match="is no bundle"):
+        verify([written(tmp_path, text)], NOW)
+
+
+@pytest.mark.parametrize("name", ["natives", "networks", "training", "memory", "time-steps"])
+def test_real_runs_have_no_fault(tmp_path, name):
+    text = text_of(bundle_of(ResultFolder(ROOT / "results" / name))[0])
+    (verdict,) = verify([written(tmp_path, text)], NOW)
+    assert [str(fault) for fault in verdict.faults] == []
+    assert "nobody says who measured it (bundle --by)" in verdict.remarks
